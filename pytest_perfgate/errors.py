@@ -1,0 +1,50 @@
+"""Every exception that is raised on purpose.
+
+A regression is not an exception but a verdict, and neither is a missing
+baseline: these classes are for input, files, devices and services that are not
+as they must be. Every message shows the value, the place and the way out.
+"""
+
+
+class PerfGateError(Exception):
+    """Base of all errors of this project."""
+
+
+class UsageError(PerfGateError):
+    """An option, a marker or an argument cannot mean anything; exit code 4."""
+
+
+class BaselineError(PerfGateError):
+    """A stored file cannot be used as it is."""
+
+
+class BaselineCorrupt(BaselineError):
+    """A stored file is truncated, not JSON, or holds an impossible value."""
+
+
+class SchemaTooNew(BaselineError):
+    """A stored file was written by a newer version of this package."""
+
+
+class StoreUnreachable(PerfGateError):
+    """The folder of the baselines cannot be read or written; exit code 3."""
+
+
+class MeasurementError(PerfGateError):
+    """A benchmark could not be measured."""
+
+
+class DeviceUnavailable(MeasurementError):
+    """The device that was asked for is not there."""
+
+
+class BadSample(MeasurementError):
+    """A sample is NaN, infinite, or not positive where a ratio is needed."""
+
+
+class NothingMeasured(MeasurementError):
+    """A benchmark named the fixture and then measured nothing."""
+
+
+class ProtocolError(PerfGateError):
+    """Manager and worker do not speak the same language."""

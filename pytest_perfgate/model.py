@@ -1,0 +1,396 @@
+"""The words of the domain as frozen values.
+
+A value that exists is valid: each class checks itself at birth and raises
+`ValueError` naming the field and the value. Seconds, bytes and fractions
+inside; conversion happens in `units` and at the doors of the instruments.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Better(StrEnum):
+    """The direction of a metric."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class Outcome(StrEnum):
+    """What became of a benchmark; `docs/verdicts.md` tells each one's story."""
+
+    UNCHANGED = "unchanged"
+    IMPROVED = "improved"
+    REGRESSED = "regressed"
+    ERROR = "error"
+    INCONCLUSIVE = "inconclusive"
+    NO_BASELINE = "no-baseline"
+    INCOMPARABLE = "incomparable"
+    INVALID = "invalid"
+    MISSING = "missing"
+    SKIPPED = "skipped"
+
+
+class Reason(StrEnum):
+    """Why: a closed set of codes, each with its own heading in the docs."""
+
+    # unchanged, improved, regressed
+    WITHIN_BUDGET = "within-budget"
+    FASTER = "faster"
+    FASTER_BEYOND_BUDGET = "faster-beyond-budget"
+    FLAGGED = "flagged"
+    CONFIRMED_WITHOUT_BASE = "confirmed-without-base"
+    CONFIRMED = "confirmed"
+    OVER_LIMIT = "over-limit"
+    WITHIN_LIMIT = "within-limit"
+    COUNT_OVER_BUDGET = "count-over-budget"
+    COUNT_EQUAL = "count-within-budget"
+    # inconclusive
+    TOO_NOISY = "too-noisy"
+    AT_BUDGET = "at-budget"
+    TOO_FEW_TAIL_SAMPLES = "too-few-tail-samples"
+    TOO_FEW_RUNS = "too-few-runs"
+    NOT_STEADY = "not-steady"
+    DISTURBED = "disturbed"
+    MACHINE_WIDE_SHIFT = "machine-wide-shift"
+    RESOLUTION = "resolution"
+    UNCONFIRMED = "unconfirmed"
+    OUT_OF_TIME = "out-of-time"
+    SUSPECT = "suspect"
+    # error
+    BODY_RAISED = "body-raised"
+    NOT_A_NUMBER = "not-a-number"
+    NOTHING_MEASURED = "nothing-measured"
+    CRASHED = "crashed"
+    METRIC_ABSENT = "metric-absent"
+    TRACED = "traced"
+    BASELINE_CORRUPT = "baseline-corrupt"
+    SCHEMA_TOO_NEW = "schema-too-new"
+    # no-baseline, incomparable, invalid, missing, skipped
+    NOTHING_STORED = "nothing-stored"
+    RECORDED = "recorded"
+    HARDWARE_DIFFERS = "hardware-differs"
+    PLAN_DIFFERS = "plan-differs"
+    METRIC_DIFFERS = "metric-differs"
+    BUSY = "busy"
+    THROTTLED = "throttled"
+    WORKER_LOST = "worker-lost"
+    TIMED_OUT = "timed-out"
+    BASE_NOT_MEASURED = "base-not-measured"
+    GONE = "gone"
+    SKIPPED_NOW = "skipped-now"
+    SKIPPED = "skipped"
+    NOT_GATED = "not-gated"
+
+
+def _check(condition: bool, owner: object, name: str, value: object) -> None:  # noqa: FBT001 (reads as a sentence)
+    if not condition:
+        raise ValueError(f"{type(owner).__name__}.{name}={value!r} is not allowed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """What is measured; numbers of two definitions are never compared."""
+
+    name: str
+    unit: str
+    better: Better = Better.LOWER
+    definition: str = ""
+    """Names how the number is made, with a version: `host-synchronised/1`."""
+    exact: bool = False
+    """A deterministic count: compared exactly, one run is enough."""
+
+    def __post_init__(self) -> None:
+        _check(bool(self.name), self, "name", self.name)
+
+
+def _timing(name: str, definition: str) -> Metric:
+    return Metric(name=name, unit="s", definition=definition)
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        _timing("latency", "host-synchronised/1"),
+        _timing("device_time", "event-span/1"),
+        _timing("step_time", "host-synchronised/1"),
+        _timing("ttft", "submit-to-first-token/1"),
+        _timing("tpot", "per-token-after-first-chunk/1"),
+        _timing("e2e", "submit-to-last-token/1"),
+        _timing("cpu_time", "process-per-iteration/1"),
+        Metric(
+            name="throughput",
+            unit="1/s",
+            better=Better.HIGHER,
+            definition="work-over-wall/1",
+        ),
+        Metric(name="peak_memory", unit="B", definition="allocated-peak/1"),
+    )
+}
+"""The metrics known by name. Stages (`stage:NAME`), training phases
+(`phase:NAME`) and recorded numbers bring their own `Metric`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """The per-iteration values of one metric in one run.
+
+    A metric that has one value a run (throughput, peak memory) has one sample.
+    """
+
+    metric: Metric
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check(bool(self.values), self, "values", self.values)
+        for index, value in enumerate(self.values):
+            _check(math.isfinite(value), self, f"values[{index}]", value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a benchmark is run; fixed when its baseline is recorded."""
+
+    iterations: int
+    warmup: int
+    inner_loop: int = 1
+    seed: int = 0
+    batch_size: int | None = None
+    threads: int | None = None
+    device: str = "cpu"
+    workload: str = ""
+    """Digest of kind, shapes and types of what is called."""
+
+    def __post_init__(self) -> None:
+        _check(self.iterations >= 1, self, "iterations", self.iterations)
+        _check(self.warmup >= 0, self, "warmup", self.warmup)
+        _check(self.inner_loop >= 1, self, "inner_loop", self.inner_loop)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Evidence from outside the samples that a run was disturbed."""
+
+    blocks: int = 0
+    disturbed_blocks: int = 0
+    cpu_share: float | None = None
+    """CPU time ÷ wall time over the measured blocks."""
+    involuntary_switches: int | None = None
+    disturbed: bool = False
+    steady: bool = True
+    """False where the warm-up never settled within its bound."""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What one process measured of one benchmark: the record a worker sends."""
+
+    benchmark: str
+    nodeid: str
+    run: int
+    plan: Plan
+    samples: tuple[Samples, ...]
+    health: Health = Health()
+    clock_tick_s: float = 0.0
+    output_digest: str | None = None
+    alone: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatistic:
+    """One number a run, with its within-run standard error (same unit)."""
+
+    value: float
+    se: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(math.isfinite(self.value), self, "value", self.value)
+        _check(math.isfinite(self.se) and self.se >= 0, self, "se", self.se)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One run of one benchmark as the gate sees it."""
+
+    iterations: int
+    statistics: Mapping[str, Mapping[str, RunStatistic]]
+    """By metric name, then by statistic name."""
+    drift: Mapping[str, float] = field(default_factory=dict)
+    """By metric: log(last third ÷ first third) where a trend was proven."""
+    clock_tick_s: float = 0.0
+    disturbed: bool = False
+    steady: bool = True
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self.iterations >= 1, self, "iterations", self.iterations)
+
+    def get(self, metric: str, statistic: str) -> RunStatistic | None:
+        return self.statistics.get(metric, {}).get(statistic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The fingerprint of a machine and its software.
+
+    `hardware` decides comparability; `software` is reported as a possible
+    cause of a change, for an upgrade that slows the code is what the gate is
+    for.
+    """
+
+    key: str
+    """Names the folder of the baselines: `nvidia-h200`, `amd-epyc-7b13-2c`."""
+    hardware: Mapping[str, str | int | float | bool | None]
+    software: Mapping[str, str | int | float | bool | None] = field(
+        default_factory=dict
+    )
+    fake: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field in which two environments or plans differ."""
+
+    field: str
+    baseline: str
+    candidate: str
+    forbids: bool
+    """True where it makes the numbers incomparable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Runs made together at one time on one machine."""
+
+    time: str
+    """ISO 8601 in UTC."""
+    commit: str | None
+    environment_digest: str
+    runs: tuple[RunSummary, ...]
+
+    def __post_init__(self) -> None:
+        _check(bool(self.runs), self, "runs", self.runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What is stored of one benchmark."""
+
+    plan: Plan
+    metrics: Mapping[str, Metric]
+    sessions: tuple[Session, ...]
+    anchor: Session
+    """The first session since the last deliberate reset."""
+    sketch: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """By metric: quantiles of the newest session's samples, for plots."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    environment: Environment | None = None
+    """Where it was recorded, if elsewhere than its file's environment says."""
+
+    def __post_init__(self) -> None:
+        _check(bool(self.sessions), self, "sessions", self.sessions)
+
+    @property
+    def runs(self) -> tuple[RunSummary, ...]:
+        return tuple(run for session in self.sessions for run in session.runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineFile:
+    """The baselines of one benchmark file on one kind of hardware."""
+
+    environment: Environment
+    benchmarks: Mapping[str, Baseline]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Numbers only: what the data say about one statistic.
+
+    Ratios are oriented so that above 1 is worse, whatever the direction.
+    """
+
+    baseline: float
+    candidate: float
+    ratio: float
+    low: float
+    high: float
+    """The interval whose bounds the verdict was read from."""
+    p_identity: float
+    """One-sided p-value of "not worse"."""
+    baseline_runs: int
+    candidate_runs: int
+    spread: float
+    """Pooled standard deviation between runs, of the log."""
+    detectable: float | None
+    """Smallest slowdown seen with 95 % probability at the last look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Outcome and reason code; `detail` completes the sentence."""
+
+    outcome: Outcome
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One statistic of one metric, judged (or only shown)."""
+
+    metric: Metric
+    statistic: str
+    verdict: Verdict
+    budget: float | None = None
+    gated: bool = True
+    comparison: Comparison | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.verdict.outcome
+
+    @property
+    def reason(self) -> Reason:
+        return self.verdict.reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkResult:
+    """One benchmark's place in a report."""
+
+    benchmark: str
+    nodeid: str
+    verdict: Verdict
+    judgements: tuple[Judgement, ...] = ()
+    runs: tuple[RunSummary, ...] = ()
+    confirmation: tuple[RunSummary, ...] = ()
+    plan: Plan | None = None
+    differences: tuple[Difference, ...] = ()
+    discarded: tuple[str, ...] = ()
+    """Runs that were not used, each with its reason."""
+    remarks: tuple[str, ...] = ()
+    text: str = ""
+    """What a body or a crash said, for `error` and `invalid`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The complete result of one session of the gate."""
+
+    created: str
+    commit: str | None
+    environment: Environment | None
+    results: tuple[BenchmarkResult, ...]
+    exit_code: int
+    summary: str
+    """The outcome in words: the last line a person reads."""
+    policy: Mapping[str, str] = field(default_factory=dict)
+    """The options the session was judged by, as given."""
+    cost: Mapping[str, float] = field(default_factory=dict)
+    interrupted: bool = False
