@@ -31,6 +31,8 @@ class Outcome(StrEnum):
     INVALID = "invalid"
     MISSING = "missing"
     SKIPPED = "skipped"
+    RECORDED = "recorded"
+    """Under `--perfgate-update`: stored, not judged; exit code 0."""
 
 
 class Reason(StrEnum):
@@ -70,7 +72,6 @@ class Reason(StrEnum):
     SCHEMA_TOO_NEW = "schema-too-new"
     # no-baseline, incomparable, invalid, missing, skipped
     NOTHING_STORED = "nothing-stored"
-    RECORDED = "recorded"
     HARDWARE_DIFFERS = "hardware-differs"
     PLAN_DIFFERS = "plan-differs"
     METRIC_DIFFERS = "metric-differs"
@@ -83,6 +84,10 @@ class Reason(StrEnum):
     SKIPPED_NOW = "skipped-now"
     SKIPPED = "skipped"
     NOT_GATED = "not-gated"
+    # recorded
+    FIRST_SESSION = "first-session"
+    SESSION_ADDED = "session-added"
+    REPLACED = "replaced"
 
 
 def _check(condition: bool, owner: object, name: str, value: object) -> None:  # noqa: FBT001 (reads as a sentence)
