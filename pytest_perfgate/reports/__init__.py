@@ -1,0 +1,1 @@
+"""From a report to text: every rendering reads `model.Report` and nothing else."""

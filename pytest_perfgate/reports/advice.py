@@ -1,0 +1,207 @@
+"""What to do next: for each reason that asks for something, one way out."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from pytest_perfgate.model import (
+    BenchmarkResult,
+    Difference,
+    Outcome,
+    Reason,
+    Report,
+    Verdict,
+)
+from pytest_perfgate.reports.escape import one_line
+from pytest_perfgate.reports.words import GREEN, LOOKS
+
+UPDATE = "`pytest --perfgate --perfgate-update`"
+_MOST_FIELDS = 6
+_NEEDED_RUNS = re.compile(r"needs ([\d,]+) runs")
+
+_ACCEPT = f"if the change is wanted, record it with {UPDATE}"
+_TOO_NOISY = (
+    "these need more runs than any budget of runs will give: "
+    "use a quieter machine, or set a larger budget"
+)
+
+ADVICE: dict[Reason, str] = {
+    Reason.FLAGGED: "not confirmed by fresh runs yet; measure again before acting on it",
+    Reason.CONFIRMED_WITHOUT_BASE: (
+        "to settle it, run `pytest --perfgate` on the commit of the baseline, on this "
+        "machine: red there too means that the machine changed and not the code; "
+        + _ACCEPT
+    ),
+    Reason.CONFIRMED: (
+        f"the base code was measured beside it on this machine; {_ACCEPT}"
+    ),
+    Reason.OVER_LIMIT: "make it faster, or change the limit where it is set",
+    Reason.COUNT_OVER_BUDGET: f"an exact count has no noise to blame; {_ACCEPT}",
+    Reason.TOO_NOISY: _TOO_NOISY,
+    Reason.AT_BUDGET: (
+        "the change lies at the budget itself: allow more runs "
+        "(`--perfgate-runs 3:24`), or set the budget that you mean"
+    ),
+    Reason.TOO_FEW_TAIL_SAMPLES: (
+        "raise `--perfgate-iterations` to what it needs and record that plan with "
+        + UPDATE
+    ),
+    Reason.TOO_FEW_RUNS: "allow more runs: `--perfgate-runs 3:12`, or more time",
+    Reason.NOT_STEADY: (
+        f"give it a longer warm-up (`--perfgate-warmup N`) and record that with {UPDATE}"
+    ),
+    Reason.DISTURBED: "stop what else runs on this machine, and run again",
+    Reason.MACHINE_WIDE_SHIFT: (
+        "most benchmarks moved together, which is a machine's doing more often than "
+        "a commit's: look at clocks, cooling and neighbours, and run again"
+    ),
+    Reason.RESOLUTION: (
+        "the clock is too coarse for so short a call: measure more work in one call"
+    ),
+    Reason.UNCONFIRMED: (
+        "the slowdown did not show again in fresh runs; nothing needs doing unless "
+        "it comes back"
+    ),
+    Reason.OUT_OF_TIME: "raise `--perfgate-max-total`, or run fewer benchmarks at a time",
+    Reason.SUSPECT: (
+        "it looks slower, and that could not be confirmed: run again with more runs "
+        "(`--perfgate-runs 3:24`)"
+    ),
+    Reason.BODY_RAISED: "correct the benchmark; its failure above has the text",
+    Reason.NOT_A_NUMBER: (
+        "a sample was NaN, infinite, or not positive: correct what the benchmark records"
+    ),
+    Reason.NOTHING_MEASURED: (
+        "call the fixture in the body, as in `perfgate(fn, *args)`, or rename the test"
+    ),
+    Reason.CRASHED: "its process died twice in the same place; its failure has the text",
+    Reason.METRIC_ABSENT: (
+        "a budget or a limit names a metric that was not measured: correct the name"
+    ),
+    Reason.TRACED: (
+        "a tracer or a debugger was on, so every number is wrong: run without it "
+        "(coverage: `--no-cov`)"
+    ),
+    Reason.BASELINE_CORRUPT: (
+        "restore the file from version control, or delete it and record it anew with "
+        + UPDATE
+    ),
+    Reason.SCHEMA_TOO_NEW: "upgrade pytest-perfgate: a newer one wrote the baseline",
+    Reason.NOTHING_STORED: f"record what this machine measures with {UPDATE}",
+    Reason.HARDWARE_DIFFERS: (
+        f"run on the hardware of the baseline, or record this one with {UPDATE}"
+    ),
+    Reason.PLAN_DIFFERS: (
+        f"undo the change of the benchmark, or record it as it is now with {UPDATE}"
+    ),
+    Reason.METRIC_DIFFERS: (
+        "the metric is defined in another way than in the baseline: "
+        f"record it anew with {UPDATE}"
+    ),
+    Reason.BUSY: "another process uses the device: stop it, and run again",
+    Reason.THROTTLED: "the device was slowed down: see to power and cooling, run again",
+    Reason.WORKER_LOST: "run again; its log is in the report's folder",
+    Reason.TIMED_OUT: "raise `--perfgate-timeout`, or make the benchmark shorter",
+    Reason.BASE_NOT_MEASURED: (
+        "the base tree did not run its own code: install the package in editable mode"
+    ),
+    Reason.GONE: (
+        "if it was removed or renamed on purpose, say so with `perfgate baselines prune` "
+        "or `perfgate baselines rename OLD NEW`; otherwise bring it back"
+    ),
+    Reason.SKIPPED_NOW: (
+        "a benchmark that has a baseline was skipped: run it, or accept that with "
+        "`perfgate baselines prune`"
+    ),
+}
+"""Every reason that can stand with an outcome that is not green."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One line of `what to do next`."""
+
+    outcome: Outcome
+    reason: Reason
+    count: int
+    text: str
+
+
+def advice(result: BenchmarkResult) -> str:
+    """Say what to do about one benchmark; empty where its outcome is green."""
+    if result.verdict.outcome in GREEN:
+        return ""
+    return _advise(result.verdict.reason, (result,))
+
+
+def next_steps(report: Report) -> tuple[Step, ...]:
+    """Say what to do, once for each outcome and reason present, worst first."""
+    groups: dict[tuple[Outcome, Reason], list[BenchmarkResult]] = {}
+    for result in report.results:
+        if result.verdict.outcome not in GREEN:
+            key = (result.verdict.outcome, result.verdict.reason)
+            groups.setdefault(key, []).append(result)
+    rank = {outcome: index for index, outcome in enumerate(LOOKS)}
+    return tuple(
+        Step(
+            outcome=outcome,
+            reason=reason,
+            count=len(results),
+            text=_advise(reason, tuple(results)),
+        )
+        for (outcome, reason), results in sorted(
+            groups.items(), key=lambda group: (rank[group[0][0]], -len(group[1]))
+        )
+    )
+
+
+def needed_runs(verdict: Verdict) -> int | None:
+    """Read the N of `needs N runs` from a verdict's detail."""
+    found = _NEEDED_RUNS.search(verdict.detail)
+    return int(found.group(1).replace(",", "")) if found else None
+
+
+def _advise(reason: Reason, results: tuple[BenchmarkResult, ...]) -> str:
+    if reason is Reason.TOO_NOISY:
+        return _more_runs(results)
+    text = ADVICE.get(reason, f"read docs/verdicts.md#{reason}")
+    fields = differing_fields(results)
+    if results[0].verdict.outcome is Outcome.INCOMPARABLE and fields:
+        return f"{fields}: {text}"
+    return text
+
+
+def _more_runs(results: tuple[BenchmarkResult, ...]) -> str:
+    known = [
+        runs for result in results if (runs := needed_runs(result.verdict)) is not None
+    ]
+    if not known:
+        return _TOO_NOISY
+    most = max(known)
+    return (
+        f"allow more runs (`--perfgate-runs 3:{most}`), use a quieter machine, "
+        "or set a larger budget"
+    )
+
+
+def differing_fields(results: tuple[BenchmarkResult, ...]) -> str:
+    """List the fields that forbid a comparison, the most frequent first.
+
+    `device: H100 → H200; threads: 4 → 8`
+    """
+    found = Counter(
+        difference_text(difference)
+        for result in results
+        for difference in result.differences
+        if difference.forbids
+    )
+    shown = [text for text, _ in found.most_common(_MOST_FIELDS)]
+    rest = len(found) - len(shown)
+    return "; ".join(shown) + (f"; and {rest} more" if rest else "")
+
+
+def difference_text(difference: Difference) -> str:
+    """Write `field: baseline → candidate`."""
+    return one_line(
+        f"{difference.field}: {difference.baseline} → {difference.candidate}"
+    )

@@ -1,0 +1,107 @@
+"""What a pytest test that failed by its verdict says: the story, no traceback."""
+
+from collections.abc import Iterator
+
+from pytest_perfgate.model import BenchmarkResult, Judgement, Outcome
+from pytest_perfgate.reports import figures
+from pytest_perfgate.reports.advice import (
+    advice,
+    difference_text,
+)
+from pytest_perfgate.reports.escape import one_line as flat
+from pytest_perfgate.reports.escape import visible
+from pytest_perfgate.reports.words import (
+    counted,
+    deciding,
+    others,
+    reason_text,
+    statistic_name,
+)
+
+_MOST_DIFFERENCES = 8
+
+
+def one_line(result: BenchmarkResult) -> str:
+    """Say the verdict for pytest's short summary and for skips.
+
+    `inconclusive: too-noisy (needs 14 runs)`; with a change where there is one:
+    `regressed: over-limit, latency·p99 +42.1%`.
+    """
+    verdict = result.verdict
+    text = f"{verdict.outcome}: {flat(reason_text(verdict))}"
+    main = deciding(result)
+    if verdict.outcome is not Outcome.REGRESSED or main is None or not main.comparison:
+        return text
+    return f"{text}, {flat(statistic_name(main))} {figures.change_text(main)}"
+
+
+def failure_text(result: BenchmarkResult) -> str:
+    """Tell why a benchmark failed: what, by how much, against what, the way out.
+
+    For an error or a lost run the text of the body or the crash stands in the
+    middle as it came, with control characters written out.
+    """
+    return "\n".join((_headline(result), *(f"  {line}" for line in _story(result))))
+
+
+def _headline(result: BenchmarkResult) -> str:
+    name, outcome = visible(result.benchmark), result.verdict.outcome
+    main = deciding(result)
+    if main is None or main.comparison is None:
+        return f"perfgate: {name} {one_line(result)}"
+    statistic = flat(statistic_name(main))
+    sentence = figures.ratio_sentence(main)
+    return f"perfgate: {name} {statistic} {outcome}: {sentence}"
+
+
+def _story(result: BenchmarkResult) -> Iterator[str]:
+    main = deciding(result)
+    if main is not None and main.comparison is not None:
+        yield from _numbers(result, main)
+    for judgement in others(result, main=main, verbose=False):
+        yield f"also {_also(judgement)}"
+    yield from _differences(result)
+    yield from (flat(remark) for remark in _remarks(result, main))
+    yield from (f"not used: {flat(text)}" for text in result.discarded)
+    yield from (visible(text.expandtabs()) for text in result.text.splitlines())
+    step = advice(result)
+    if step:
+        yield f"{step}; read docs/verdicts.md#{result.verdict.reason}"
+
+
+def _numbers(result: BenchmarkResult, main: Judgement) -> Iterator[str]:
+    comparison = main.comparison
+    if comparison is None:
+        return
+    baseline = counted(comparison.baseline_runs, "run")
+    now = counted(comparison.candidate_runs, "run")
+    yield (
+        f"baseline {figures.baseline_text(main)} ({baseline}), "
+        f"now {figures.now_text(main)} ({now}); "
+        f"reason: {flat(reason_text(result.verdict))}"
+    )
+    if comparison.detectable is not None:
+        yield (
+            "the smallest slowdown it would have found: "
+            f"{figures.detectable_text(main)}"
+        )
+
+
+def _also(judgement: Judgement) -> str:
+    sentence = figures.ratio_sentence(judgement)
+    verdict = f"{judgement.outcome}: {flat(reason_text(judgement.verdict))}"
+    name = flat(statistic_name(judgement))
+    return f"{name} {verdict}, {sentence}" if sentence else f"{name} {verdict}"
+
+
+def _differences(result: BenchmarkResult) -> Iterator[str]:
+    """List what differs; what forbids a comparison is in the advice already."""
+    causes = [one for one in result.differences if not one.forbids]
+    for difference in causes[:_MOST_DIFFERENCES]:
+        yield f"changed with it: {difference_text(difference)}"
+    if len(causes) > _MOST_DIFFERENCES:
+        yield f"changed with it: {len(causes) - _MOST_DIFFERENCES} more fields"
+
+
+def _remarks(result: BenchmarkResult, main: Judgement | None) -> tuple[str, ...]:
+    return result.remarks + (main.remarks if main else ())

@@ -1,0 +1,130 @@
+"""A judgement's numbers as text, the same in every rendering."""
+
+import math
+from collections.abc import Mapping
+
+from pytest_perfgate.model import Comparison, Judgement, Metric
+from pytest_perfgate.reports.words import Change, allowed, change, counted
+from pytest_perfgate.units import (
+    format_change,
+    format_duration,
+    format_fraction,
+    format_value,
+)
+
+NOTHING = "–"
+
+
+def value_text(metric: Metric, value: float) -> str:
+    """Write a value in its metric's unit."""
+    return format_value(value, metric.unit)
+
+
+def baseline_text(judgement: Judgement) -> str:
+    return _side(judgement, "baseline")
+
+
+def now_text(judgement: Judgement) -> str:
+    return _side(judgement, "candidate")
+
+
+def _side(judgement: Judgement, side: str) -> str:
+    if judgement.comparison is None:
+        return NOTHING
+    return value_text(judgement.metric, getattr(judgement.comparison, side))
+
+
+def change_text(judgement: Judgement) -> str:
+    """Write the change alone: `+42.1 %`; an exact count as `+3`."""
+    if judgement.comparison is None:
+        return NOTHING
+    return _change(judgement.metric, judgement.comparison)
+
+
+def _change(metric: Metric, comparison: Comparison) -> str:
+    seen = change(metric, comparison)
+    if metric.exact or not math.isfinite(seen.ratio) or seen.ratio <= 0:
+        return f"{comparison.candidate - comparison.baseline:+.6g}"
+    return format_change(seen.ratio)
+
+
+def interval_text(judgement: Judgement) -> str:
+    """Write the interval of the change, `+38.0…+47.2`, in percent; empty where there is none."""
+    if judgement.comparison is None or judgement.metric.exact:
+        return ""
+    seen = change(judgement.metric, judgement.comparison)
+    if not seen.finite:
+        return ""
+    return f"{_percent(seen.low)}…{_percent(seen.high)}"
+
+
+def _percent(ratio: float) -> str:
+    percent = (ratio - 1) * 100
+    return f"{percent:+.1f}" if abs(percent) < 100 else f"{percent:+,.0f}"
+
+
+def change_with_interval(judgement: Judgement) -> str:
+    """Write `+42.1 % [+38.0…+47.2]`."""
+    interval = interval_text(judgement)
+    text = change_text(judgement)
+    return f"{text} [{interval}]" if interval else text
+
+
+def budget_text(judgement: Judgement) -> str:
+    """Write the budget: `5 %`."""
+    return NOTHING if judgement.budget is None else _fraction(judgement.budget)
+
+
+def detectable_text(judgement: Judgement) -> str:
+    """Write the smallest slowdown that would have been seen."""
+    comparison = judgement.comparison
+    if comparison is None or comparison.detectable is None:
+        return NOTHING
+    return _fraction(comparison.detectable)
+
+
+def _fraction(fraction: float) -> str:
+    return format_fraction(fraction) if math.isfinite(fraction) else NOTHING
+
+
+def ratio_text(ratio: float) -> str:
+    """Write `1.42×`."""
+    return f"{ratio:.3g}×" if ratio >= 10 else f"{ratio:.2f}×"
+
+
+def ratio_sentence(judgement: Judgement) -> str:
+    """Write `1.42× (interval 1.38–1.47), allowed 1.05×`; empty without numbers."""
+    comparison = judgement.comparison
+    if comparison is None:
+        return ""
+    seen = change(judgement.metric, comparison)
+    if judgement.metric.exact or not seen.finite:
+        return _with_limit(_change(judgement.metric, comparison), judgement)
+    return _with_limit(
+        f"{ratio_text(seen.ratio)} (interval {_interval(seen)})", judgement
+    )
+
+
+def _interval(seen: Change) -> str:
+    return f"{seen.low:.2f}–{seen.high:.2f}"
+
+
+def _with_limit(text: str, judgement: Judgement) -> str:
+    if judgement.budget is None:
+        return text
+    return f"{text}, allowed {ratio_text(allowed(judgement.metric, judgement.budget))}"
+
+
+def cost_text(cost: Mapping[str, float]) -> str:
+    """Write `36 runs, 182 s`; names that end in `seconds` or `_s` are durations."""
+    return ", ".join(_cost(name, value) for name, value in cost.items())
+
+
+def _cost(name: str, value: float) -> str:
+    if name == "seconds":
+        return format_duration(value)
+    if name.endswith("_s"):
+        return f"{name.removesuffix('_s').replace('_', ' ')} {format_duration(value)}"
+    if name == "runs":
+        return counted(round(value), "run")
+    return f"{name.replace('_', ' ')} {value:,.6g}"

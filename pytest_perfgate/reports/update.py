@@ -1,0 +1,121 @@
+"""What `--perfgate-update` did: for every number old → new, and what became of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+from pytest_perfgate.reports.escape import one_line, visible
+from pytest_perfgate.reports.layout import (
+    Line,
+    Segment,
+    clip,
+    display_width,
+    line,
+    pad,
+    shorten_id,
+)
+from pytest_perfgate.units import format_change, format_value
+
+_NARROWEST = 50
+
+
+class Action(StrEnum):
+    """What was done to a baseline."""
+
+    RECORDED = "recorded"
+    ADDED_SESSION = "added a session"
+    REPLACED = "replaced"
+    REFUSED = "refused"
+
+
+_MARKS: dict[Action, tuple[str, tuple[str, ...]]] = {
+    Action.REFUSED: ("✗", ("red", "bold")),
+    Action.REPLACED: ("~", ("yellow", "bold")),
+    Action.RECORDED: ("+", ("green",)),
+    Action.ADDED_SESSION: ("=", ("green",)),
+}
+"""The order of the list: what needs a look comes first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """One statistic of one benchmark before and after an update."""
+
+    benchmark: str
+    metric: str = ""
+    """Empty where nothing was measured, with `old` and `new` absent."""
+    statistic: str = ""
+    old: float | None = None
+    new: float | None = None
+    unit: str = ""
+    action: Action
+    detail: str = ""
+    """Why it was refused or replaced."""
+
+
+def render(updates: Iterable[Update], *, width: int) -> tuple[Line, ...]:
+    """Render one block for each benchmark, and a count of what was done.
+
+    Parameters
+    ----------
+    updates : in any order; those of one benchmark share action and detail
+    width : columns; fewer than 50 are taken as 50
+    """
+    ordered = sorted(updates, key=_rank)
+    room = max(width, _NARROWEST)
+    if not ordered:
+        return (line("no baseline was changed", "yellow"),)
+    blocks = [
+        tuple(group)
+        for _, group in groupby(ordered, key=lambda one: (one.action, one.benchmark))
+    ]
+    lines = [entry for block in blocks for entry in _block(block, room)]
+    return (*lines, line(_summary(blocks), "bold"))
+
+
+def _rank(update: Update) -> tuple[int, str, str, str]:
+    order = tuple(_MARKS).index(update.action)
+    return order, update.benchmark, update.metric, update.statistic
+
+
+def _block(updates: tuple[Update, ...], width: int) -> Iterator[Line]:
+    first = updates[0]
+    glyph, styles = _MARKS[first.action]
+    room = width - 4 - display_width(first.action)
+    name = shorten_id(visible(first.benchmark), room)
+    yield Line(
+        segments=(
+            Segment(text=f"{glyph} ", styles=styles),
+            Segment(text=f"{pad(name, room)}  "),
+            Segment(text=first.action, styles=styles),
+        )
+    )
+    if first.detail:
+        yield line(clip(f"    {one_line(first.detail)}", width), "dim")
+    for update in updates:
+        if update.metric:
+            yield line(clip(f"    {_figures(update)}", width))
+
+
+def _figures(update: Update) -> str:
+    name = one_line(f"{update.metric}·{update.statistic}")
+    old = "nothing" if update.old is None else format_value(update.old, update.unit)
+    new = "nothing" if update.new is None else format_value(update.new, update.unit)
+    return f"{pad(name, 22)} {old} → {new}{_change(update)}"
+
+
+def _change(update: Update) -> str:
+    if update.old is None or update.new is None:
+        return ""
+    if update.old <= 0 or update.new <= 0:
+        return f"  {update.new - update.old:+.6g}"
+    return f"  {format_change(update.new / update.old)}"
+
+
+def _summary(blocks: list[tuple[Update, ...]]) -> str:
+    done = Counter(block[0].action for block in blocks)
+    return "baselines: " + ", ".join(
+        f"{done[action]:,} {action}" for action in _MARKS if done[action]
+    )

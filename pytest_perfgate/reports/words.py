@@ -1,0 +1,186 @@
+"""What every rendering says alike: order, marks, which judgement decided."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pytest_perfgate.model import (
+    BenchmarkResult,
+    Better,
+    Comparison,
+    Judgement,
+    Metric,
+    Outcome,
+    Report,
+    Verdict,
+)
+
+ALWAYS_QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED})
+"""Outcomes whose rows may be folded into a count."""
+
+GREEN = ALWAYS_QUIET | {Outcome.IMPROVED}
+"""Outcomes that ask nothing of anybody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How an outcome is marked; the glyphs differ, so colour is never needed."""
+
+    glyph: str
+    styles: tuple[str, ...]
+
+
+LOOKS: dict[Outcome, Look] = {
+    Outcome.REGRESSED: Look(glyph="✗", styles=("red", "bold")),
+    Outcome.ERROR: Look(glyph="!", styles=("red", "bold")),
+    Outcome.INVALID: Look(glyph="⊘", styles=("red",)),
+    Outcome.INCOMPARABLE: Look(glyph="≠", styles=("yellow", "bold")),
+    Outcome.MISSING: Look(glyph="∅", styles=("yellow", "bold")),
+    Outcome.NO_BASELINE: Look(glyph="○", styles=("yellow",)),
+    Outcome.INCONCLUSIVE: Look(glyph="?", styles=("yellow",)),
+    Outcome.IMPROVED: Look(glyph="✓", styles=("green", "bold")),
+    Outcome.UNCHANGED: Look(glyph="=", styles=("green",)),
+    Outcome.SKIPPED: Look(glyph="·", styles=("dim",)),
+}
+"""Worst first: the order of every table."""
+
+_SEVERITY = {outcome: rank for rank, outcome in enumerate(LOOKS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Now ÷ baseline as the values show it: 0.8 for a throughput that fell by 20 %.
+
+    A `Comparison` turns ratios so that above 1 is worse; readers see both values
+    beside the change, so the change must agree with them.
+    """
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def finite(self) -> bool:
+        return all(map(math.isfinite, (self.ratio, self.low, self.high)))
+
+
+def change(metric: Metric, comparison: Comparison) -> Change:
+    """Turn a comparison's ratios into now ÷ baseline."""
+    if metric.better is Better.LOWER:
+        return Change(ratio=comparison.ratio, low=comparison.low, high=comparison.high)
+    return Change(
+        ratio=_inverse(comparison.ratio),
+        low=_inverse(comparison.high),
+        high=_inverse(comparison.low),
+    )
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio else math.inf
+
+
+def allowed(metric: Metric, budget: float) -> float:
+    """Give now ÷ baseline exactly at the budget."""
+    return 1 + budget if metric.better is Better.LOWER else 1 / (1 + budget)
+
+
+def statistic_name(judgement: Judgement) -> str:
+    """Name metric and statistic: `latency·median`."""
+    return f"{judgement.metric.name}·{judgement.statistic}"
+
+
+def reason_text(verdict: Verdict) -> str:
+    """Reason code and detail: `too-noisy (needs 14 runs)`."""
+    return f"{verdict.reason} ({verdict.detail})" if verdict.detail else verdict.reason
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Outcome and reason code, without the detail: `inconclusive: too-noisy`."""
+    if verdict.reason.value == verdict.outcome.value:
+        return verdict.outcome
+    return f"{verdict.outcome}: {verdict.reason}"
+
+
+def deciding(result: BenchmarkResult) -> Judgement | None:
+    """Find the judgement that a benchmark's outcome was taken from.
+
+    The one that says the same as the benchmark, the worst of several; failing
+    that the first gated one, and None where nothing is gated.
+    """
+    gated = [judgement for judgement in result.judgements if judgement.gated]
+    for alike in (
+        [one for one in gated if one.verdict == result.verdict],
+        [one for one in gated if one.outcome is result.verdict.outcome],
+    ):
+        if alike:
+            return max(alike, key=_distance)
+    return gated[0] if gated else None
+
+
+def _distance(judgement: Judgement) -> float:
+    if judgement.comparison is None:
+        return -math.inf
+    effect = judgement.comparison.ratio
+    return -effect if judgement.outcome is Outcome.IMPROVED else effect
+
+
+def others(
+    result: BenchmarkResult, *, main: Judgement | None, verbose: bool
+) -> tuple[Judgement, ...]:
+    """List what is shown below a benchmark's main row.
+
+    Gated statistics whose outcome is not `unchanged`; with `verbose` every one,
+    those that are only shown included.
+    """
+    return tuple(
+        judgement
+        for judgement in result.judgements
+        if judgement is not main
+        and (
+            verbose or (judgement.gated and judgement.outcome is not Outcome.UNCHANGED)
+        )
+    )
+
+
+def worst_first(results: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
+    """Sort by severity, then by the size of the effect as a number, then by name."""
+    return tuple(sorted(results, key=_rank))
+
+
+def _rank(result: BenchmarkResult) -> tuple[int, float, str]:
+    main = deciding(result)
+    effect = -math.inf if main is None else _distance(main)
+    return _SEVERITY[result.verdict.outcome], -effect, result.benchmark
+
+
+def counts(report: Report) -> tuple[tuple[Outcome, int], ...]:
+    """Count results by outcome, worst first, without the outcomes that are absent."""
+    found = Counter(result.verdict.outcome for result in report.results)
+    return tuple((outcome, found[outcome]) for outcome in LOOKS if found[outcome])
+
+
+def directions(report: Report) -> str:
+    """Say how many estimates went either way, whatever the verdicts.
+
+    Empty where nothing was compared. A suite that leans to one side by far tells
+    of a machine rather than of code, so both sides are always counted.
+    """
+    mains = [main for main in map(deciding, report.results) if main is not None]
+    compared = [
+        (main.metric, main.comparison.ratio) for main in mains if main.comparison
+    ]
+    if not compared:
+        return ""
+    timed = all(metric.unit in {"s", "1/s"} for metric, _ in compared)
+    worse, better = ("slower", "faster") if timed else ("worse", "better")
+    up = sum(ratio > 1 for _, ratio in compared)
+    down = sum(ratio < 1 for _, ratio in compared)
+    equal = len(compared) - up - down
+    text = f"{len(compared)} compared, by estimate: {up} {worse}, {down} {better}"
+    return f"{text}, {equal} equal" if equal else text
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: `1 run`, `1,200 runs`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
