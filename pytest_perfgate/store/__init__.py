@@ -1,0 +1,28 @@
+"""What is kept between processes and sessions: baselines, reports, run folders."""
+
+from pytest_perfgate.store.baselines import BaselineStore
+from pytest_perfgate.store.codec import (
+    decode_environment,
+    decode_measurement,
+    decode_plan,
+    encode_environment,
+    encode_measurement,
+    encode_plan,
+    environment_digest,
+)
+from pytest_perfgate.store.edits import benchmark_file_of, merged, renamed, without
+
+__all__ = [
+    "BaselineStore",
+    "benchmark_file_of",
+    "decode_environment",
+    "decode_measurement",
+    "decode_plan",
+    "encode_environment",
+    "encode_measurement",
+    "encode_plan",
+    "environment_digest",
+    "merged",
+    "renamed",
+    "without",
+]

@@ -1,0 +1,415 @@
+"""Values to JSON and back, written out by hand, for the format is a contract.
+
+Format history of baseline files, newest first:
+
+1  first format (0.1.0)
+
+Format history of report.json, newest first:
+
+1  first format (0.1.0)
+
+This module has the values that both kinds of file and the records of the
+workers share. An absent key means "none"; null appears only in the free fields
+of an environment, where it means "could not be found out".
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from pytest_perfgate.model import (
+    METRICS,
+    Better,
+    Environment,
+    Health,
+    Measurement,
+    Metric,
+    Plan,
+    RunStatistic,
+    RunSummary,
+    Samples,
+)
+from pytest_perfgate.store.fields import Json, Node, Scalar
+from pytest_perfgate.store.layout import tidy
+
+_RATIO_UNITS = frozenset({"s", "B"})
+"""Units of metrics that are compared as ratios: zero or less is impossible."""
+
+_DIGEST_LENGTH = 12
+
+
+def present(**fields: object) -> Json:
+    """Return the fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+# metrics ----------------------------------------------------------------------
+
+
+def encode_metric(metric: Metric) -> Json:
+    return {"name": metric.name, **encode_metric_body(metric)}
+
+
+def encode_metric_body(metric: Metric) -> Json:
+    """Encode a metric whose name is the key it is stored under."""
+    return {
+        "better": metric.better.value,
+        "definition": metric.definition,
+        "exact": metric.exact,
+        "unit": metric.unit,
+    }
+
+
+_METRIC_BODY = ("better", "definition", "exact", "unit")
+
+
+def decode_metric(node: Node) -> Metric:
+    fields = node.fields("name", *_METRIC_BODY)
+    if not fields["name"].string():
+        raise fields["name"].refuse("a name")
+    return _metric(fields, name=fields["name"].string())
+
+
+def decode_metric_body(node: Node, *, name: str) -> Metric:
+    return _metric(node.fields(*_METRIC_BODY), name=name)
+
+
+def _metric(fields: Mapping[str, Node], *, name: str) -> Metric:
+    metric = Metric(
+        name=name,
+        unit=fields["unit"].string(),
+        better=fields["better"].choice(Better),
+        definition=fields["definition"].string(),
+        exact=fields["exact"].boolean(),
+    )
+    known = METRICS.get(name, metric)
+    if metric.unit != known.unit:
+        raise fields["unit"].refuse(f"{known.unit!r}, the unit of {name}")
+    if metric.better is not known.better:
+        raise fields["better"].refuse(f"'{known.better}', the direction of {name}")
+    return metric
+
+
+def ratio_metrics(metrics: Mapping[str, Metric]) -> frozenset[str]:
+    """Return the names of the metrics whose statistics must be above zero."""
+    return frozenset(
+        name for name, metric in metrics.items() if metric.unit in _RATIO_UNITS
+    )
+
+
+# plan, environment, health ----------------------------------------------------
+
+
+def encode_plan(plan: Plan) -> Json:
+    return present(
+        iterations=plan.iterations,
+        warmup=plan.warmup,
+        inner_loop=plan.inner_loop,
+        seed=plan.seed,
+        batch_size=plan.batch_size,
+        threads=plan.threads,
+        device=plan.device,
+        workload=plan.workload,
+    )
+
+
+def decode_plan(value: object) -> Plan:
+    """Decode what `encode_plan` made; a `Node` keeps its path in messages."""
+    fields = _node(value, "plan").fields(
+        "iterations",
+        "warmup",
+        "inner_loop",
+        "seed",
+        "device",
+        "workload",
+        optional=("batch_size", "threads"),
+    )
+    return Plan(
+        iterations=fields["iterations"].integer(minimum=1),
+        warmup=fields["warmup"].integer(minimum=0),
+        inner_loop=fields["inner_loop"].integer(minimum=1),
+        seed=fields["seed"].integer(),
+        batch_size=_optional_integer(fields, "batch_size"),
+        threads=_optional_integer(fields, "threads"),
+        device=fields["device"].string(),
+        workload=fields["workload"].string(),
+    )
+
+
+def encode_environment(environment: Environment) -> Json:
+    return {
+        "key": environment.key,
+        "hardware": dict(environment.hardware),
+        "software": dict(environment.software),
+        "fake": environment.fake,
+    }
+
+
+def decode_environment(value: object) -> Environment:
+    """Decode what `encode_environment` made."""
+    fields = _node(value, "environment").fields("key", "hardware", "software", "fake")
+    return Environment(
+        key=fields["key"].string(),
+        hardware=_scalars(fields["hardware"]),
+        software=_scalars(fields["software"]),
+        fake=fields["fake"].boolean(),
+    )
+
+
+def _scalars(node: Node) -> dict[str, Scalar]:
+    return {key: member.scalar() for key, member in node.members().items()}
+
+
+def environment_digest(environment: Environment) -> str:
+    """Return twelve hexadecimal digits that name an environment.
+
+    The digest of an environment read back from a baseline file, where fractions
+    have six digits, is the same as before it was stored.
+    """
+    text = json.dumps(tidy(encode_environment(environment)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def encode_health(health: Health) -> Json:
+    return present(
+        blocks=health.blocks,
+        disturbed_blocks=health.disturbed_blocks,
+        cpu_share=health.cpu_share,
+        involuntary_switches=health.involuntary_switches,
+        disturbed=health.disturbed,
+        steady=health.steady,
+        evidence=list(health.evidence),
+    )
+
+
+def decode_health(node: Node) -> Health:
+    fields = node.fields(
+        "blocks",
+        "disturbed_blocks",
+        "disturbed",
+        "steady",
+        "evidence",
+        optional=("cpu_share", "involuntary_switches"),
+    )
+    return Health(
+        blocks=fields["blocks"].integer(minimum=0),
+        disturbed_blocks=fields["disturbed_blocks"].integer(minimum=0),
+        cpu_share=optional_number(fields, "cpu_share"),
+        involuntary_switches=_optional_integer(fields, "involuntary_switches"),
+        disturbed=fields["disturbed"].boolean(),
+        steady=fields["steady"].boolean(),
+        evidence=fields["evidence"].strings(),
+    )
+
+
+# measurements -----------------------------------------------------------------
+
+
+def encode_measurement(measurement: Measurement) -> Json:
+    """Encode one process's measurement, raw samples included."""
+    return present(
+        benchmark=measurement.benchmark,
+        nodeid=measurement.nodeid,
+        run=measurement.run,
+        plan=encode_plan(measurement.plan),
+        samples=[encode_samples(samples) for samples in measurement.samples],
+        health=encode_health(measurement.health),
+        clock_tick_s=measurement.clock_tick_s,
+        output_digest=measurement.output_digest,
+        alone=measurement.alone,
+        remarks=list(measurement.remarks),
+    )
+
+
+def decode_measurement(value: object) -> Measurement:
+    """Decode what `encode_measurement` made.
+
+    Samples need only be finite here: one that is zero or negative must reach
+    the gate, which answers `error` for that benchmark.
+
+    Raises
+    ------
+    BaselineCorrupt
+        Naming the path and the value that is not as it must be.
+    """
+    fields = _node(value, "measurement").fields(
+        "benchmark",
+        "nodeid",
+        "run",
+        "plan",
+        "samples",
+        "health",
+        "clock_tick_s",
+        "alone",
+        "remarks",
+        optional=("output_digest",),
+    )
+    return Measurement(
+        benchmark=fields["benchmark"].string(),
+        nodeid=fields["nodeid"].string(),
+        run=fields["run"].integer(),
+        plan=decode_plan(fields["plan"]),
+        samples=tuple(decode_samples(item) for item in fields["samples"].items()),
+        health=decode_health(fields["health"]),
+        clock_tick_s=fields["clock_tick_s"].number(minimum=0),
+        output_digest=optional_string(fields, "output_digest"),
+        alone=fields["alone"].boolean(),
+        remarks=fields["remarks"].strings(),
+    )
+
+
+def encode_samples(samples: Samples) -> Json:
+    return {"metric": encode_metric(samples.metric), "values": list(samples.values)}
+
+
+def decode_samples(node: Node) -> Samples:
+    fields = node.fields("metric", "values")
+    values = fields["values"].numbers()
+    if not values:
+        raise fields["values"].refuse("at least one sample")
+    return Samples(metric=decode_metric(fields["metric"]), values=values)
+
+
+# runs, stored by column: one line shows one statistic of all runs -------------
+
+
+def encode_runs(runs: Sequence[RunSummary]) -> Json:
+    """Encode runs by column, so that a statistic's values stand side by side.
+
+    Each statistic has one `[value, standard error]` a run, or `[]` where the
+    run does not have it.
+    """
+    return present(
+        iterations=[run.iterations for run in runs],
+        clock_tick_s=[run.clock_tick_s for run in runs],
+        alone=[run.alone for run in runs],
+        disturbed=[run.disturbed for run in runs],
+        steady=[run.steady for run in runs],
+        drift=_encode_drift(runs) or None,
+        statistics=_encode_statistics(runs),
+    )
+
+
+def _encode_drift(runs: Sequence[RunSummary]) -> Json:
+    metrics = {metric for run in runs for metric in run.drift}
+    return {
+        metric: [[run.drift[metric]] if metric in run.drift else [] for run in runs]
+        for metric in metrics
+    }
+
+
+def _encode_statistics(runs: Sequence[RunSummary]) -> Json:
+    names = {
+        (metric, statistic)
+        for run in runs
+        for metric, statistics in run.statistics.items()
+        for statistic in statistics
+    }
+    result: dict[str, Json] = {}
+    for metric, statistic in names:
+        column = [_encode_statistic(run.get(metric, statistic)) for run in runs]
+        result.setdefault(metric, {})[statistic] = column
+    return dict(result)
+
+
+def _encode_statistic(statistic: RunStatistic | None) -> list[float]:
+    return [] if statistic is None else [statistic.value, statistic.se]
+
+
+def decode_runs(
+    node: Node, *, positive: Collection[str] = frozenset()
+) -> tuple[RunSummary, ...]:
+    """Decode runs; statistics of the metrics in `positive` must be above zero."""
+    fields = node.fields(
+        "iterations",
+        "clock_tick_s",
+        "alone",
+        "disturbed",
+        "steady",
+        "statistics",
+        optional=("drift",),
+    )
+    iterations = [item.integer(minimum=1) for item in fields["iterations"].items()]
+    count = len(iterations)
+    ticks = _column(fields["clock_tick_s"], count)
+    alone = _column(fields["alone"], count)
+    disturbed = _column(fields["disturbed"], count)
+    steady = _column(fields["steady"], count)
+    statistics = _decode_statistics(fields["statistics"], count, positive=positive)
+    drift = _decode_drift(fields.get("drift"), count)
+    return tuple(
+        RunSummary(
+            iterations=iterations[index],
+            statistics=statistics[index],
+            drift=drift[index],
+            clock_tick_s=ticks[index].number(minimum=0),
+            alone=alone[index].boolean(),
+            disturbed=disturbed[index].boolean(),
+            steady=steady[index].boolean(),
+        )
+        for index in range(count)
+    )
+
+
+def _column(node: Node, count: int) -> list[Node]:
+    items = node.items()
+    if len(items) != count:
+        raise node.corrupt(f"expected {count} entries, one a run, got {len(items)}")
+    return items
+
+
+def _decode_statistics(
+    node: Node, count: int, *, positive: Collection[str]
+) -> list[dict[str, dict[str, RunStatistic]]]:
+    rows: list[dict[str, dict[str, RunStatistic]]] = [{} for _ in range(count)]
+    for metric, statistics in node.members().items():
+        above = 0.0 if metric in positive else None
+        for name, column in statistics.members().items():
+            for row, cell in zip(rows, _column(column, count), strict=True):
+                if cell.items():
+                    statistic = _decode_statistic(cell, above=above)
+                    row.setdefault(metric, {})[name] = statistic
+    return rows
+
+
+def _decode_statistic(node: Node, *, above: float | None) -> RunStatistic:
+    items = node.items()
+    if len(items) != 2:
+        raise node.refuse("[value, standard error], or []")
+    value, se = items
+    return RunStatistic(value=value.number(above=above), se=se.number(minimum=0))
+
+
+def _decode_drift(node: Node | None, count: int) -> list[dict[str, float]]:
+    rows: list[dict[str, float]] = [{} for _ in range(count)]
+    members = {} if node is None else node.members()
+    for metric, column in members.items():
+        for row, cell in zip(rows, _column(column, count), strict=True):
+            row.update((metric, value.number()) for value in _at_most_one(cell))
+    return rows
+
+
+def _at_most_one(node: Node) -> list[Node]:
+    items = node.items()
+    if len(items) > 1:
+        raise node.refuse("[value], or []")
+    return items
+
+
+# helpers ----------------------------------------------------------------------
+
+
+def _node(value: object, path: str) -> Node:
+    return value if isinstance(value, Node) else Node(value=value, path=path)
+
+
+def _optional_integer(fields: Mapping[str, Node], key: str) -> int | None:
+    return fields[key].integer() if key in fields else None
+
+
+def optional_number(fields: Mapping[str, Node], key: str) -> float | None:
+    return fields[key].number() if key in fields else None
+
+
+def optional_string(fields: Mapping[str, Node], key: str) -> str | None:
+    return fields[key].string() if key in fields else None
