@@ -113,9 +113,9 @@ def encode_plan(plan: Plan) -> Json:
     )
 
 
-def decode_plan(value: object) -> Plan:
-    """Decode what `encode_plan` made; a `Node` keeps its path in messages."""
-    fields = _node(value, "plan").fields(
+def decode_plan(value: object, path: str = "plan") -> Plan:
+    """Decode what `encode_plan` made; messages begin with `path`, or a node's own."""
+    fields = _node(value, path).fields(
         "iterations",
         "warmup",
         "inner_loop",
@@ -145,9 +145,9 @@ def encode_environment(environment: Environment) -> Json:
     }
 
 
-def decode_environment(value: object) -> Environment:
+def decode_environment(value: object, path: str = "environment") -> Environment:
     """Decode what `encode_environment` made."""
-    fields = _node(value, "environment").fields("key", "hardware", "software", "fake")
+    fields = _node(value, path).fields("key", "hardware", "software", "fake")
     return Environment(
         key=fields["key"].string(),
         hardware=_scalars(fields["hardware"]),
@@ -221,7 +221,7 @@ def encode_measurement(measurement: Measurement) -> Json:
     )
 
 
-def decode_measurement(value: object) -> Measurement:
+def decode_measurement(value: object, path: str = "measurement") -> Measurement:
     """Decode what `encode_measurement` made.
 
     Samples need only be finite here: one that is zero or negative must reach
@@ -232,7 +232,7 @@ def decode_measurement(value: object) -> Measurement:
     BaselineCorrupt
         Naming the path and the value that is not as it must be.
     """
-    fields = _node(value, "measurement").fields(
+    fields = _node(value, path).fields(
         "benchmark",
         "nodeid",
         "run",
