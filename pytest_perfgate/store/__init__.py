@@ -11,9 +11,12 @@ from pytest_perfgate.store.codec import (
     environment_digest,
 )
 from pytest_perfgate.store.edits import benchmark_file_of, merged, renamed, without
+from pytest_perfgate.store.run_folder import RunFolder, WorkerFiles, load_report
 
 __all__ = [
     "BaselineStore",
+    "RunFolder",
+    "WorkerFiles",
     "benchmark_file_of",
     "decode_environment",
     "decode_measurement",
@@ -22,6 +25,7 @@ __all__ = [
     "encode_measurement",
     "encode_plan",
     "environment_digest",
+    "load_report",
     "merged",
     "renamed",
     "without",

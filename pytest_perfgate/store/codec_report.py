@@ -1,0 +1,251 @@
+"""Reports to JSON and back; the format's history is in `codec`."""
+
+import math
+from collections.abc import Mapping
+
+from pytest_perfgate.model import (
+    METRICS,
+    BenchmarkResult,
+    Comparison,
+    Difference,
+    Judgement,
+    Outcome,
+    Reason,
+    Report,
+    RunSummary,
+    Verdict,
+)
+from pytest_perfgate.store.codec import (
+    decode_environment,
+    decode_metric,
+    decode_plan,
+    decode_runs,
+    encode_environment,
+    encode_metric,
+    encode_plan,
+    encode_runs,
+    optional_number,
+    optional_string,
+    present,
+    ratio_metrics,
+)
+from pytest_perfgate.store.document import Kind
+from pytest_perfgate.store.fields import Json, Node
+from pytest_perfgate.store.migrations import REPORT_STEPS, REPORT_VERSION
+
+_BODY = ("created", "results", "exit_code", "summary", "policy", "cost", "interrupted")
+_OPTIONAL = ("commit", "environment")
+
+
+def encode_report(report: Report) -> Json:
+    """Encode a report's body; numbers are written so that they come back equal."""
+    environment = report.environment
+    return present(
+        created=report.created,
+        commit=report.commit,
+        environment=None if environment is None else encode_environment(environment),
+        results=[encode_result(result) for result in report.results],
+        exit_code=report.exit_code,
+        summary=report.summary,
+        policy=dict(report.policy),
+        cost=dict(report.cost),
+        interrupted=report.interrupted,
+    )
+
+
+def decode_report(fields: Mapping[str, Node]) -> Report:
+    environment = fields.get("environment")
+    return Report(
+        created=fields["created"].string(),
+        commit=optional_string(fields, "commit"),
+        environment=decode_environment(environment) if environment else None,
+        results=tuple(decode_result(item) for item in fields["results"].items()),
+        exit_code=fields["exit_code"].integer(),
+        summary=fields["summary"].string(),
+        policy={
+            name: member.string() for name, member in fields["policy"].members().items()
+        },
+        cost={
+            name: member.number() for name, member in fields["cost"].members().items()
+        },
+        interrupted=fields["interrupted"].boolean(),
+    )
+
+
+REPORT = Kind(
+    name="report",
+    version=REPORT_VERSION,
+    steps=REPORT_STEPS,
+    encode=encode_report,
+    decode=decode_report,
+    body=_BODY,
+    optional=_OPTIONAL,
+    way_out="use the report.json of a session that ran to its end",
+)
+
+
+def encode_result(result: BenchmarkResult) -> Json:
+    return present(
+        benchmark=result.benchmark,
+        nodeid=result.nodeid,
+        verdict=encode_verdict(result.verdict),
+        judgements=[encode_judgement(judgement) for judgement in result.judgements],
+        runs=encode_runs(result.runs),
+        confirmation=encode_runs(result.confirmation),
+        plan=None if result.plan is None else encode_plan(result.plan),
+        differences=[encode_difference(item) for item in result.differences],
+        discarded=list(result.discarded),
+        remarks=list(result.remarks),
+        text=result.text,
+    )
+
+
+def decode_result(node: Node) -> BenchmarkResult:
+    fields = node.fields(
+        "benchmark",
+        "nodeid",
+        "verdict",
+        "judgements",
+        "runs",
+        "confirmation",
+        "differences",
+        "discarded",
+        "remarks",
+        "text",
+        optional=("plan",),
+    )
+    verdict = decode_verdict(fields["verdict"])
+    judgements = tuple(decode_judgement(j) for j in fields["judgements"].items())
+    return BenchmarkResult(
+        benchmark=fields["benchmark"].string(),
+        nodeid=fields["nodeid"].string(),
+        verdict=verdict,
+        judgements=judgements,
+        runs=_decode_runs(fields["runs"], verdict, judgements),
+        confirmation=_decode_runs(fields["confirmation"], verdict, judgements),
+        plan=decode_plan(fields["plan"]) if "plan" in fields else None,
+        differences=tuple(decode_difference(d) for d in fields["differences"].items()),
+        discarded=fields["discarded"].strings(),
+        remarks=fields["remarks"].strings(),
+        text=fields["text"].string(),
+    )
+
+
+def _decode_runs(
+    node: Node, verdict: Verdict, judgements: tuple[Judgement, ...]
+) -> tuple[RunSummary, ...]:
+    if verdict.outcome is Outcome.ERROR:
+        return decode_runs(node)  # a time of zero may be the very error
+    judged = {judgement.metric.name: judgement.metric for judgement in judgements}
+    return decode_runs(node, positive=ratio_metrics({**METRICS, **judged}))
+
+
+def encode_verdict(verdict: Verdict) -> Json:
+    return {
+        "outcome": verdict.outcome.value,
+        "reason": verdict.reason.value,
+        "detail": verdict.detail,
+    }
+
+
+def decode_verdict(node: Node) -> Verdict:
+    fields = node.fields("outcome", "reason", "detail")
+    return Verdict(
+        outcome=fields["outcome"].choice(Outcome),
+        reason=fields["reason"].choice(Reason),
+        detail=fields["detail"].string(),
+    )
+
+
+def encode_judgement(judgement: Judgement) -> Json:
+    comparison = judgement.comparison
+    return present(
+        metric=encode_metric(judgement.metric),
+        statistic=judgement.statistic,
+        verdict=encode_verdict(judgement.verdict),
+        budget=judgement.budget,
+        gated=judgement.gated,
+        comparison=None if comparison is None else encode_comparison(comparison),
+        remarks=list(judgement.remarks),
+    )
+
+
+def decode_judgement(node: Node) -> Judgement:
+    fields = node.fields(
+        "metric",
+        "statistic",
+        "verdict",
+        "gated",
+        "remarks",
+        optional=("budget", "comparison"),
+    )
+    comparison = fields.get("comparison")
+    return Judgement(
+        metric=decode_metric(fields["metric"]),
+        statistic=fields["statistic"].string(),
+        verdict=decode_verdict(fields["verdict"]),
+        budget=optional_number(fields, "budget"),
+        gated=fields["gated"].boolean(),
+        comparison=decode_comparison(comparison) if comparison else None,
+        remarks=fields["remarks"].strings(),
+    )
+
+
+def encode_comparison(comparison: Comparison) -> Json:
+    """Encode a comparison; a bound that is infinite is absent."""
+    return present(
+        baseline=comparison.baseline,
+        candidate=comparison.candidate,
+        ratio=comparison.ratio,
+        low=comparison.low if comparison.low > -math.inf else None,
+        high=comparison.high if comparison.high < math.inf else None,
+        p_identity=comparison.p_identity,
+        baseline_runs=comparison.baseline_runs,
+        candidate_runs=comparison.candidate_runs,
+        spread=comparison.spread,
+        detectable=comparison.detectable,
+    )
+
+
+def decode_comparison(node: Node) -> Comparison:
+    fields = node.fields(
+        "baseline",
+        "candidate",
+        "ratio",
+        "p_identity",
+        "baseline_runs",
+        "candidate_runs",
+        "spread",
+        optional=("low", "high", "detectable"),
+    )
+    return Comparison(
+        baseline=fields["baseline"].number(),
+        candidate=fields["candidate"].number(),
+        ratio=fields["ratio"].number(),
+        low=fields["low"].number() if "low" in fields else -math.inf,
+        high=fields["high"].number() if "high" in fields else math.inf,
+        p_identity=fields["p_identity"].number(),
+        baseline_runs=fields["baseline_runs"].integer(minimum=0),
+        candidate_runs=fields["candidate_runs"].integer(minimum=0),
+        spread=fields["spread"].number(),
+        detectable=optional_number(fields, "detectable"),
+    )
+
+
+def encode_difference(difference: Difference) -> Json:
+    return {
+        "field": difference.field,
+        "baseline": difference.baseline,
+        "candidate": difference.candidate,
+        "forbids": difference.forbids,
+    }
+
+
+def decode_difference(node: Node) -> Difference:
+    fields = node.fields("field", "baseline", "candidate", "forbids")
+    return Difference(
+        field=fields["field"].string(),
+        baseline=fields["baseline"].string(),
+        candidate=fields["candidate"].string(),
+        forbids=fields["forbids"].boolean(),
+    )
