@@ -1,0 +1,1 @@
+"""The judge: pure functions from numbers and a policy to a verdict."""

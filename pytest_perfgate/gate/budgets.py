@@ -1,0 +1,157 @@
+"""Budgets and limits as values, and which statistics stand for a metric."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from pytest_perfgate.model import METRICS, Metric
+from pytest_perfgate.units import format_fraction, format_value
+
+DEFAULT_BUDGET = 0.05
+"""Of a median, a mean or a maximum; a tail quantile is allowed twice as much."""
+
+STATISTICS = ("median", "floor", "mean", "max")
+"""The statistics with a name; `p50` to `p99.9` are quantiles."""
+
+TYPE_8 = "/8"
+"""Marks a quantile of type 8 (median-unbiased), which limits are read from."""
+
+_QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_TAIL_FROM = 0.9
+_SHOWN_ONLY = frozenset({"throughput", "mfu", "cpu_time", "reserved_memory"})
+_WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e"})
+
+
+def quantile_of(statistic: str) -> float | None:
+    """Give the share that a quantile's name stands for: `p99` is 0.99."""
+    found = _QUANTILE.fullmatch(statistic)
+    share = float(found[1]) / 100 if found else 0.0
+    return share if share > 0 else None
+
+
+def is_statistic(name: str) -> bool:
+    """Tell the name of a statistic from that of a metric."""
+    return name in STATISTICS or quantile_of(name) is not None
+
+
+def is_tail(statistic: str) -> bool:
+    """Tell whether few samples decide: a quantile from P90 on."""
+    share = quantile_of(statistic)
+    return share is not None and share >= _TAIL_FROM
+
+
+def is_timed(metric: Metric) -> bool:
+    """Tell whether a disturbed machine moves a metric: all but counts and sizes."""
+    return metric.unit not in {"1", "B"}
+
+
+def fits_unit(written: str, unit: str) -> bool:
+    """Tell whether a quantity as written is in the unit of a metric."""
+    if written == unit:
+        return True
+    if written == "1/s":
+        return unit.endswith("/s")
+    # a bare number suits what is counted; of a time it could be ms or s
+    return not written and unit not in {"s", "B"}
+
+
+def main_statistic(metric: Metric) -> str:
+    """Give the statistic that stands for a metric where none is named."""
+    if metric.exact or metric.name.endswith("_memory"):
+        return "max"
+    return "mean" if metric.name in {"throughput", "mfu"} else "median"
+
+
+def gated_by_default(metric: Metric) -> bool:
+    """Tell whether a metric is gated though no budget names it."""
+    if metric.name == "peak_memory":
+        # the peak of a whole process has the collector's moods in it
+        return not metric.definition.startswith("process")
+    shown = metric.exact or metric.name in _SHOWN_ONLY
+    return not shown and not metric.name.startswith("phase:")
+
+
+def has_witness(metric: Metric) -> bool:
+    """Tell whether the floor of a metric is a witness: latencies of one call."""
+    known = metric.name in METRICS and metric.name not in _WITHOUT_WITNESS
+    return metric.unit == "s" and (known or metric.name.startswith("stage:"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much worse a statistic may get, as a fraction or in its own unit."""
+
+    value: float
+    absolute: bool = False
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value) or self.value < 0:
+            raise ValueError(f"Budget.value={self.value!r} is not allowed")
+
+    def text(self, unit: str = "") -> str:
+        if self.absolute:
+            return f"+{format_value(self.value, unit)}"
+        return format_fraction(self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRule:
+    """One budget as written: the parts it does not name are None."""
+
+    budget: Budget
+    metric: str | None = None
+    statistic: str | None = None
+    source: str = ""
+    marker: bool = False
+
+    def speaks_of(self, metric: Metric, statistic: str) -> Budget | None:
+        """Give what this rule allows a statistic, or None if it is silent.
+
+        A rule without a statistic speaks of the main one with its budget and
+        of the tail with twice that. A rule without a metric speaks of what is
+        gated anyway: `5%` of times alone, since memory has a budget of its own.
+        """
+        if not self._is_about(metric):
+            return None
+        if self.statistic is not None:
+            return self.budget if self.statistic == statistic else None
+        main = main_statistic(metric)
+        if statistic == main:
+            return self.budget
+        if main == "median" and is_tail(statistic) and not self.budget.absolute:
+            return Budget(value=2 * self.budget.value)
+        return None
+
+    def _is_about(self, metric: Metric) -> bool:
+        if self.metric is not None:
+            return self.metric == metric.name
+        suits = main_statistic(metric) in {"median", self.statistic}
+        return suits and gated_by_default(metric)
+
+    def names(self, metric: Metric, statistic: str) -> bool:
+        """Tell whether the rule names just this statistic, not all at once."""
+        named = self.statistic is not None or (
+            self.metric is not None and statistic == main_statistic(metric)
+        )
+        return named and self.speaks_of(metric, statistic) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """An absolute bound: `latency.p99<=150ms`."""
+
+    operator: str
+    value: float
+    unit: str
+    metric: str | None = None
+    statistic: str | None = None
+    source: str = ""
+
+    def text(self, unit: str = "") -> str:
+        return f"{self.operator} {format_value(self.value, unit or self.unit)}"
+
+    @property
+    def share_over(self) -> str:
+        """Name the statistic "share of the samples beyond this limit"."""
+        return f"over{self.operator}{self.value!r}"

@@ -1,0 +1,197 @@
+"""What one benchmark is judged by: its gates, its limits, and how they are found."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_perfgate.gate.budgets import (
+    DEFAULT_BUDGET,
+    TYPE_8,
+    Budget,
+    BudgetRule,
+    Limit,
+    gated_by_default,
+    has_witness,
+    is_tail,
+    main_statistic,
+)
+from pytest_perfgate.gate.grammar import (
+    is_for,
+    marker_limits,
+    marker_rules,
+    parse_budget,
+    parse_limit,
+)
+from pytest_perfgate.model import Metric
+
+__all__ = [
+    "BenchmarkPolicy",
+    "Budget",
+    "BudgetRule",
+    "Gate",
+    "Limit",
+    "parse_budget",
+    "parse_limit",
+    "resolve_policy",
+]
+
+_HEADLINES = ("latency", "step_time", "e2e")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One statistic of a metric that takes part in the verdict."""
+
+    statistic: str
+    budget: Budget
+    explicit: bool = False
+    """A budget names it: it is never quietly left out."""
+    witness: bool = False
+    """The floor: it accuses and never acquits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkPolicy:
+    """What one benchmark is judged by."""
+
+    nodeid: str
+    rules: tuple[BudgetRule, ...] = ()
+    """Those that match the benchmark; the later wins."""
+    limits: tuple[Limit, ...] = ()
+    metrics: tuple[str, ...] | None = None
+    """Where given, nothing but these is gated."""
+    gate: bool = True
+    defaults: bool = True
+    """False: nothing is gated but what a budget names."""
+
+    def gates(self, metric: Metric) -> tuple[Gate, ...]:
+        """Give the gated statistics of a metric, the main one first."""
+        left_out = self.metrics is not None and metric.name not in self.metrics
+        if left_out or not self.gate:
+            return ()
+        found = [self._gate(metric, name) for name in self._statistics(metric)]
+        gates = [gate for gate in found if gate]
+        if gates and gates[0].statistic == "median" and has_witness(metric):
+            budget = gates[0].budget
+            gates.append(Gate(statistic="floor", budget=budget, witness=True))
+        return tuple(gates)
+
+    def _statistics(self, metric: Metric) -> tuple[str, ...]:
+        main = main_statistic(metric)
+        usual = (main, "p99") if main == "median" else (main,)
+        named = (rule.statistic for rule in self.rules if rule.statistic)
+        return tuple(dict.fromkeys((*usual, *named)))
+
+    def _named(self, metric: Metric, statistic: str) -> Budget | None:
+        for rule in reversed(self.rules):
+            budget = rule.speaks_of(metric, statistic)
+            if budget is not None:
+                return budget
+        return None
+
+    def _gate(self, metric: Metric, statistic: str) -> Gate | None:
+        named = self._named(metric, statistic)
+        if named is not None:
+            return Gate(
+                statistic=statistic,
+                budget=named,
+                explicit=any(rule.names(metric, statistic) for rule in self.rules),
+                witness=statistic == "floor",
+            )
+        if not (self.defaults and gated_by_default(metric)):
+            return None
+        return self._default(metric, statistic)
+
+    def _default(self, metric: Metric, statistic: str) -> Gate | None:
+        main = main_statistic(metric)
+        if statistic == main:
+            return Gate(statistic=statistic, budget=Budget(value=DEFAULT_BUDGET))
+        if statistic != "p99":
+            return None
+        budget = self._named(metric, main)
+        relative = budget is not None and not budget.absolute
+        allowed = budget.value if budget and relative else DEFAULT_BUDGET
+        return Gate(statistic="p99", budget=Budget(value=2 * allowed))
+
+    def limited(self, limit: Limit, metrics: Mapping[str, Metric]) -> Metric | None:
+        """Find the metric that a limit is about among those of a benchmark.
+
+        A limit without a metric is about what a user waits for: the first of
+        latency, step_time and e2e that is there, or the only metric there is.
+        """
+        if limit.metric is not None:
+            return metrics.get(limit.metric)
+        for name in _HEADLINES:
+            if name in metrics:
+                return metrics[name]
+        return next(iter(metrics.values())) if len(metrics) == 1 else None
+
+    @property
+    def extra_statistics(self) -> tuple[str, ...]:
+        """What `summarise` must compute besides the usual for this policy."""
+        names = [
+            _prefixed(rule.metric, rule.statistic)
+            for rule in self.rules
+            if rule.statistic
+        ]
+        for limit in self.limits:
+            if limit.statistic is None:
+                continue
+            names.append(_prefixed(limit.metric, limit.statistic))
+            if is_tail(limit.statistic):
+                names.append(_prefixed(limit.metric, limit.share_over))
+                names.append(_prefixed(limit.metric, limit.statistic + TYPE_8))
+        return tuple(dict.fromkeys(names))
+
+    def unknown_metrics(self, metrics: Iterable[str]) -> tuple[str, ...]:
+        """Give the metrics that the marker names and the benchmark lacks."""
+        present = set(metrics)
+        wanted = [rule.metric for rule in self.rules if rule.marker and rule.metric]
+        wanted += self.metrics or ()
+        return tuple(name for name in dict.fromkeys(wanted) if name not in present)
+
+
+def _prefixed(metric: str | None, statistic: str) -> str:
+    return f"{metric}/{statistic}" if metric else statistic
+
+
+def _latest(limits: Iterable[Limit]) -> tuple[Limit, ...]:
+    """Let the later limit on the same thing win."""
+    return tuple({(limit.metric, limit.statistic): limit for limit in limits}.values())
+
+
+def resolve_policy(  # noqa: PLR0913 (one place where every source of a policy meets)
+    nodeid: str,
+    *,
+    specs: Sequence[str] = (),
+    limits: Sequence[str] = (),
+    marker_budget: Mapping[str, str] | str | None = None,
+    marker_limit: Mapping[str, str] | str | None = None,
+    metrics: tuple[str, ...] | None = None,
+    gate: bool = True,
+) -> BenchmarkPolicy:
+    """Give one benchmark its policy.
+
+    Parameters
+    ----------
+    nodeid : the benchmark's name, which the globs of the specs are tried on
+    specs, limits : as written, the weakest first (ini, then command line)
+    marker_budget, marker_limit : the benchmark's own, which win over all
+    metrics : where given, nothing else is gated
+    gate : False shows the numbers and judges none
+
+    Raises
+    ------
+    UsageError
+        Any of the texts cannot mean anything, whether or not it matches.
+    """
+    budgets = [parse_budget(spec) for spec in specs]
+    bounds = [parse_limit(spec) for spec in limits]
+    rules = [rule for glob, rule in budgets if is_for(glob, nodeid)]
+    matching = [limit for glob, limit in bounds if is_for(glob, nodeid)]
+    return BenchmarkPolicy(
+        nodeid=nodeid,
+        rules=(*rules, *marker_rules(marker_budget)),
+        limits=_latest([*matching, *marker_limits(marker_limit)]),
+        metrics=metrics,
+        gate=gate,
+    )

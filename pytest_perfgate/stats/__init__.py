@@ -1,0 +1,1 @@
+"""Pure functions on numbers: what the data say, before anybody judges it."""
