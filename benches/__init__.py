@@ -1,0 +1,1 @@
+"""Real workloads that the gate measures on itself; see README.md."""

@@ -1,0 +1,60 @@
+"""Where the benchmarks run, and how large they are there."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The device that is measured, and the precision that inference uses on it."""
+
+    device: Any
+    """A `torch.device`."""
+    dtype: Any
+    """A `torch.dtype`."""
+
+    def pick(self, *, small: Any, large: Any) -> Any:
+        """`small` on a CPU, `large` on a GPU."""
+        return small if self.device.type == "cpu" else large
+
+    def build(self, make: Callable[[Any], Any], config: Any) -> Any:
+        """A model for training: float32, its random weights made where they stay."""
+        with self.device:
+            return make(config)
+
+    def build_frozen(self, make: Callable[[Any], Any], config: Any) -> Any:
+        """A model for inference, in this target's precision."""
+        return self.build(make, config).to(self.dtype).eval().requires_grad_(False)
+
+
+@pytest.fixture(scope="module")
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """The CPU with one thread, or a CUDA device in bfloat16.
+
+    One thread, because the models of the CPU are so small that handing work to a
+    second costs more than it saves, and because on a machine of few cores a second
+    thread waits for whatever else runs there: the slowest of all threads is what each
+    operator takes, so every neighbour is felt. It is a setting of these benchmarks,
+    not of the gate, which measures programs as they are; it is undone afterwards for
+    the sake of other tests in the same process.
+    """
+    torch = pytest.importorskip("torch")
+    device = torch.device(_wanted_device(request.config, torch))
+    if device.type != "cpu":
+        yield Target(device=device, dtype=torch.bfloat16)
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield Target(device=device, dtype=torch.float32)
+    torch.set_num_threads(threads)
+
+
+def _wanted_device(config: pytest.Config, torch: Any) -> str:
+    """What `--perfgate-device` or its ini says; by itself, a GPU where there is one."""
+    wanted = config.getoption("perfgate_device") or config.getini("perfgate_device")
+    if wanted and wanted != "auto":
+        return str(wanted)
+    return "cuda" if torch.cuda.is_available() else "cpu"
