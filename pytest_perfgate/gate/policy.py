@@ -105,7 +105,7 @@ class BenchmarkPolicy:
         main = main_statistic(metric)
         if statistic == main:
             return Gate(statistic=statistic, budget=Budget(value=DEFAULT_BUDGET))
-        if statistic != "p99":
+        if statistic != "p99" or main != "median":
             return None
         budget = self._named(metric, main)
         relative = budget is not None and not budget.absolute
