@@ -56,7 +56,8 @@ ADVICE: dict[Reason, str] = {
         "a commit's: look at clocks, cooling and neighbours, and run again"
     ),
     Reason.RESOLUTION: (
-        "the clock is too coarse for so short a call: measure more work in one call"
+        "the clock is too coarse for so short a call: take several calls for a sample, "
+        "`@pytest.mark.perfgate(inner_loop=100)`, and record that with " + UPDATE
     ),
     Reason.UNCONFIRMED: (
         "the slowdown did not show again in fresh runs; nothing needs doing unless "
@@ -67,7 +68,7 @@ ADVICE: dict[Reason, str] = {
         "it looks slower, and that could not be confirmed: run again with more runs "
         "(`--perfgate-runs 3:24`)"
     ),
-    Reason.BODY_RAISED: "correct the benchmark; its failure above has the text",
+    Reason.BODY_RAISED: "correct the benchmark; its failure has the text",
     Reason.NOT_A_NUMBER: (
         "a sample was NaN, infinite, or not positive: correct what the benchmark records"
     ),

@@ -8,7 +8,14 @@ import unicodedata
 
 ZERO_WIDTH_SPACE = "&#8203;"
 
-_MARKDOWN = re.compile(r"[&<>|`*_\[\](){}~#!\\@:/^$\"'=+-]")
+_MARKDOWN = re.compile(
+    r"""
+      [&<>|`*\[\]~\\$@\#]        # markup, table cells, mathematics, mentions
+    | (?<![^\W_])_ | _(?![^\W_])  # emphasis; inside a word it is only a letter
+    | :(?=//) | (?<!\w)w(?=ww\.)  # addresses that GitHub makes links of
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 _BREAKS_AFTER = "@#"
 """GitHub links `@name` and `#12` after rendering, so an entity alone is not enough."""
 

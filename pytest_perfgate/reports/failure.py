@@ -66,7 +66,8 @@ def _story(result: BenchmarkResult) -> Iterator[str]:
     yield from (visible(text.expandtabs()) for text in result.text.splitlines())
     step = advice(result)
     if step:
-        yield f"{step}; read docs/verdicts.md#{result.verdict.reason}"
+        yield step
+        yield f"read docs/verdicts.md#{result.verdict.reason}"
 
 
 def _numbers(result: BenchmarkResult, main: Judgement) -> Iterator[str]:

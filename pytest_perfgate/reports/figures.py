@@ -116,7 +116,7 @@ def _with_limit(text: str, judgement: Judgement) -> str:
 
 
 def cost_text(cost: Mapping[str, float]) -> str:
-    """Write `36 runs, 182 s`; names that end in `seconds` or `_s` are durations."""
+    """Write `36 runs, 182 s`; `seconds` and names in `_s` are durations, plurals counts."""
     return ", ".join(_cost(name, value) for name, value in cost.items())
 
 
@@ -125,6 +125,6 @@ def _cost(name: str, value: float) -> str:
         return format_duration(value)
     if name.endswith("_s"):
         return f"{name.removesuffix('_s').replace('_', ' ')} {format_duration(value)}"
-    if name == "runs":
-        return counted(round(value), "run")
+    if name.endswith("s") and value == round(value):
+        return counted(round(value), name.removesuffix("s").replace("_", " "))
     return f"{name.replace('_', ' ')} {value:,.6g}"

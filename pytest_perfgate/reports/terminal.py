@@ -27,9 +27,9 @@ from pytest_perfgate.reports.layout import (
     wrap,
 )
 from pytest_perfgate.reports.words import (
-    ALWAYS_QUIET,
     GREEN,
     LOOKS,
+    QUIET,
     counted,
     counts,
     deciding,
@@ -115,7 +115,7 @@ def _select(
     """Part the results, worst first, into those listed and those only counted."""
     if verbose or len(results) <= _FOLD_ABOVE:
         return results, Counter()
-    loud = [one for one in results if one.verdict.outcome not in ALWAYS_QUIET]
+    loud = [one for one in results if one.verdict.outcome not in QUIET]
     listed = loud[:_MOST_ROWS]
     kept = {id(one) for one in listed}
     folded = Counter(one.verdict.outcome for one in results if id(one) not in kept)

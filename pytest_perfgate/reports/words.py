@@ -16,10 +16,10 @@ from pytest_perfgate.model import (
     Verdict,
 )
 
-ALWAYS_QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED})
+QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.RECORDED})
 """Outcomes whose rows may be folded into a count."""
 
-GREEN = ALWAYS_QUIET | {Outcome.IMPROVED}
+GREEN = QUIET | {Outcome.IMPROVED}
 """Outcomes that ask nothing of anybody."""
 
 
@@ -40,6 +40,7 @@ LOOKS: dict[Outcome, Look] = {
     Outcome.NO_BASELINE: Look(glyph="○", styles=("yellow",)),
     Outcome.INCONCLUSIVE: Look(glyph="?", styles=("yellow",)),
     Outcome.IMPROVED: Look(glyph="✓", styles=("green", "bold")),
+    Outcome.RECORDED: Look(glyph="+", styles=("green",)),
     Outcome.UNCHANGED: Look(glyph="=", styles=("green",)),
     Outcome.SKIPPED: Look(glyph="·", styles=("dim",)),
 }

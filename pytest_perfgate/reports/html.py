@@ -1,0 +1,292 @@
+"""The report as one HTML file: no script, nothing fetched, light and dark."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_perfgate.model import (
+    METRICS,
+    BenchmarkResult,
+    Judgement,
+    Metric,
+    Report,
+    RunSummary,
+)
+from pytest_perfgate.reports import figures
+from pytest_perfgate.reports.advice import difference_text, next_steps
+from pytest_perfgate.reports.escape import one_line, visible
+from pytest_perfgate.reports.plot import HEIGHT, WIDTH, Plot, plot, scale
+from pytest_perfgate.reports.words import (
+    LOOKS,
+    QUIET,
+    counted,
+    counts,
+    deciding,
+    directions,
+    others,
+    statistic_name,
+    worst_first,
+)
+
+_FOLD_ABOVE = 40
+_TEMPLATE = "report.html.j2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cells:
+    """The numbers of one row as text, and where its plot's parts go."""
+
+    metric: str
+    baseline: str
+    now: str
+    change: str
+    interval: str
+    budget: str
+    sees: str
+    plot: Plot | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One judged statistic as the table shows it."""
+
+    outcome: str
+    glyph: str
+    name: str
+    outcome_word: str
+    reason: str
+    notes: tuple[str, ...]
+    cells: _Cells | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """A table of what each run gave."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One benchmark: its rows and what can be unfolded below them."""
+
+    rows: tuple[_Row, ...]
+    text: str
+    changed: tuple[str, ...]
+    runs: _Runs | None
+    plan: str
+    count: str
+
+
+def render(report: Report) -> str:
+    """Render a report as one self-contained HTML page.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        The template names something that it was not given: a defect here.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pytest_perfgate.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(_TEMPLATE).render(_context(report))
+
+
+def _context(report: Report) -> Mapping[str, object]:
+    results = worst_first(report.results)
+    span = scale(one for result in results for one in result.judgements)
+    fold = len(results) > _FOLD_ABOVE
+    listed = [one for one in results if not fold or one.verdict.outcome not in QUIET]
+    folded = [one for one in results if fold and one.verdict.outcome in QUIET]
+    return {
+        "summary": one_line(report.summary),
+        "exit_code": report.exit_code,
+        "interrupted": report.interrupted,
+        "counts": [(LOOKS[one].glyph, one, f"{n:,}") for one, n in counts(report)],
+        "total": f"{len(results):,}",
+        "directions": directions(report),
+        "listed": [_entry(one, span) for one in listed],
+        "folded": [_entry(one, span) for one in folded],
+        "steps": [
+            (LOOKS[step.outcome].glyph, step, step.text.split("`"))
+            for step in next_steps(report)
+        ],
+        "facts": tuple(_facts(report)),
+        "environment": tuple(_environment(report)),
+        "policy": [(one_line(k), one_line(v)) for k, v in report.policy.items()],
+        "plot_width": WIDTH,
+        "plot_height": HEIGHT,
+    }
+
+
+def _entry(result: BenchmarkResult, span: float) -> _Entry:
+    main = deciding(result)
+    rest = others(result, main=main, verbose=True)
+    return _Entry(
+        rows=(
+            _main_row(result, main, span),
+            *(_row(judgement, span) for judgement in rest),
+        ),
+        text="\n".join(visible(line.expandtabs()) for line in result.text.splitlines()),
+        changed=tuple(difference_text(one) for one in result.differences),
+        runs=_runs(result),
+        plan=_plan(result),
+        count=_count(result),
+    )
+
+
+def _main_row(result: BenchmarkResult, main: Judgement | None, span: float) -> _Row:
+    notes = (
+        *((result.verdict.detail,) if result.verdict.detail else ()),
+        *result.remarks,
+        *(main.remarks if main else ()),
+        *(f"not used: {text}" for text in result.discarded),
+    )
+    return _Row(
+        outcome=result.verdict.outcome,
+        glyph=LOOKS[result.verdict.outcome].glyph,
+        name=visible(result.benchmark),
+        outcome_word=result.verdict.outcome,
+        reason=result.verdict.reason,
+        notes=tuple(map(one_line, notes)),
+        cells=None if main is None else _cells(main, span),
+    )
+
+
+def _row(judgement: Judgement, span: float) -> _Row:
+    detail = (judgement.verdict.detail,) if judgement.verdict.detail else ()
+    return _Row(
+        outcome=judgement.outcome,
+        glyph=LOOKS[judgement.outcome].glyph,
+        name="",
+        outcome_word=judgement.outcome if judgement.gated else "only shown",
+        reason=judgement.reason if judgement.gated else "",
+        notes=tuple(map(one_line, (*detail, *judgement.remarks))),
+        cells=_cells(judgement, span),
+    )
+
+
+def _cells(judgement: Judgement, span: float) -> _Cells:
+    return _Cells(
+        metric=visible(statistic_name(judgement)),
+        baseline=figures.baseline_text(judgement),
+        now=figures.now_text(judgement),
+        change=figures.change_text(judgement),
+        interval=figures.interval_text(judgement),
+        budget=figures.budget_text(judgement),
+        sees=figures.detectable_text(judgement),
+        plot=plot(judgement, span=span),
+    )
+
+
+def _count(result: BenchmarkResult) -> str:
+    """Say what can be unfolded: `12 runs, 5 to confirm`."""
+    parts = []
+    if result.runs:
+        parts.append(counted(len(result.runs), "run"))
+    if result.confirmation:
+        parts.append(f"{len(result.confirmation):,} to confirm")
+    if result.differences:
+        parts.append(counted(len(result.differences), "difference"))
+    return ", ".join(parts) or ("what it said" if result.text else "")
+
+
+def _plan(result: BenchmarkResult) -> str:
+    plan = result.plan
+    if plan is None:
+        return ""
+    parts = [
+        counted(plan.iterations, "iteration"),
+        f"{plan.warmup:,} to warm up",
+        f"seed {plan.seed}",
+        f"on {one_line(plan.device)}",
+    ]
+    if plan.inner_loop > 1:
+        parts.insert(1, f"{plan.inner_loop:,} calls each")
+    return ", ".join(parts)
+
+
+def _runs(result: BenchmarkResult) -> _Runs | None:
+    runs = [(f"{index}", run) for index, run in enumerate(result.runs, 1)]
+    runs += [
+        (f"{index} to confirm", run) for index, run in enumerate(result.confirmation, 1)
+    ]
+    if not runs:
+        return None
+    columns = _columns([run for _, run in runs])
+    metrics = {one.metric.name: one.metric for one in result.judgements}
+    heads = tuple(visible(f"{metric}·{statistic}") for metric, statistic in columns)
+    return _Runs(
+        heads=("run", "iterations", *heads, "health"),
+        rows=tuple(
+            (
+                label,
+                f"{run.iterations:,}",
+                *_statistics(run, columns, metrics),
+                _health(run),
+            )
+            for label, run in runs
+        ),
+    )
+
+
+def _columns(runs: Sequence[RunSummary]) -> tuple[tuple[str, str], ...]:
+    """List metric and statistic of all runs, in the order first met."""
+    found = {
+        (metric, statistic): None
+        for run in runs
+        for metric, statistics in run.statistics.items()
+        for statistic in statistics
+    }
+    return tuple(found)
+
+
+def _statistics(
+    run: RunSummary,
+    columns: Sequence[tuple[str, str]],
+    metrics: Mapping[str, Metric],
+) -> Iterator[str]:
+    for name, statistic in columns:
+        found = run.get(name, statistic)
+        metric = metrics.get(name) or METRICS.get(name) or Metric(name=name, unit="")
+        yield (
+            figures.NOTHING
+            if found is None
+            else figures.value_text(metric, found.value)
+        )
+
+
+def _health(run: RunSummary) -> str:
+    words = (
+        ("disturbed", run.disturbed),
+        ("not steady", not run.steady),
+        ("alone", run.alone),
+    )
+    return ", ".join(word for word, holds in words if holds) or figures.NOTHING
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    yield "made", one_line(report.created)
+    if report.commit:
+        yield "commit", one_line(report.commit)
+    if report.cost:
+        yield "cost", figures.cost_text(report.cost)
+
+
+def _environment(report: Report) -> Iterator[tuple[str, str]]:
+    environment = report.environment
+    if environment is None:
+        return
+    yield "key", one_line(environment.key)
+    if environment.fake:
+        yield "device", "a fake one: these numbers were made up for a test"
+    for fields in (environment.hardware, environment.software):
+        for name, value in fields.items():
+            yield one_line(name), one_line(str(value))

@@ -1,0 +1,229 @@
+"""The report as GitHub Markdown: report.md and the job summary."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pytest_perfgate.model import BenchmarkResult, Judgement, Report
+from pytest_perfgate.reports import figures
+from pytest_perfgate.reports.advice import next_steps
+from pytest_perfgate.reports.escape import markdown, markdown_code, visible
+from pytest_perfgate.reports.words import (
+    GREEN,
+    LOOKS,
+    QUIET,
+    counted,
+    counts,
+    deciding,
+    directions,
+    others,
+    statistic_name,
+    verdict_text,
+    worst_first,
+)
+
+_HEAD = (
+    "",
+    "benchmark",
+    "metric·statistic",
+    "baseline",
+    "now",
+    "change [interval, %]",
+    "budget",
+    "sees",
+    "verdict",
+)
+_ALIGN = ("", "---", "---", "--:", "--:", "---", "--:", "--:", "---")
+_MOST_TEXT = 4000
+"""Characters kept of what one body said; its whole text is in the log."""
+
+
+def render(report: Report, *, most_rows: int | None = None) -> str:
+    """Render a report as Markdown that GitHub shows as it is meant.
+
+    Parameters
+    ----------
+    report : what the session found
+    most_rows : benchmarks listed, worst first; the rest is counted. None lists all
+
+    Returns
+    -------
+    str
+        Ends with a newline. Quiet benchmarks stand in a folded table of their own.
+    """
+    results = worst_first(report.results)
+    listed = results if most_rows is None else results[:most_rows]
+    loud = [one for one in listed if one.verdict.outcome not in QUIET]
+    quiet = [one for one in listed if one.verdict.outcome in QUIET]
+    left_out = len(results) - len(listed)
+    lines = (
+        *_opening(report),
+        *_table(loud),
+        *_folded(quiet),
+        *((f"… and {left_out:,} more, not listed.", "") if left_out else ()),
+        *_next(report),
+        *_texts(loud),
+        *_closing(report),
+    )
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _opening(report: Report) -> Iterator[str]:
+    yield f"### {_prose(report.summary)}"
+    yield ""
+    if report.interrupted:
+        yield "**Interrupted:** this is what was known by then."
+        yield ""
+    total = counted(len(report.results), "benchmark")
+    parts = [f"{LOOKS[one].glyph} {number:,} {one}" for one, number in counts(report)]
+    yield f"{total}: {', '.join(parts)}" if parts else total
+    leaning = directions(report)
+    if leaning:
+        yield f"<br>{leaning}"
+    yield ""
+
+
+def _table(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    if not results:
+        return
+    yield _row(_HEAD)
+    yield _row([align or "---" for align in _ALIGN])
+    for result in results:
+        yield from _rows(result)
+    yield ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rows(result: BenchmarkResult) -> Iterator[str]:
+    main = deciding(result)
+    loud = result.verdict.outcome not in GREEN
+    verdict = verdict_text(result.verdict)
+    yield _row(
+        (
+            LOOKS[result.verdict.outcome].glyph,
+            markdown_code(result.benchmark),
+            *_numbers(main),
+            "<br>".join((f"**{verdict}**" if loud else verdict, *_notes(result, main))),
+        )
+    )
+    for judgement in others(result, main=main, verbose=False):
+        yield _row(
+            (
+                LOOKS[judgement.outcome].glyph,
+                "",
+                *_numbers(judgement),
+                "<br>".join(
+                    (
+                        verdict_text(judgement.verdict),
+                        *_detail(judgement.verdict.detail),
+                    )
+                ),
+            )
+        )
+
+
+def _numbers(judgement: Judgement | None) -> tuple[str, ...]:
+    if judgement is None:
+        return ("",) * 6
+    return (
+        markdown(statistic_name(judgement)),
+        figures.baseline_text(judgement),
+        figures.now_text(judgement),
+        figures.change_with_interval(judgement),
+        figures.budget_text(judgement),
+        figures.detectable_text(judgement),
+    )
+
+
+def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
+    yield from _detail(result.verdict.detail)
+    for remark in result.remarks + (main.remarks if main else ()):
+        yield markdown(remark)
+    for text in result.discarded:
+        yield markdown(f"not used: {text}")
+
+
+def _detail(detail: str) -> tuple[str, ...]:
+    return (markdown(detail),) if detail else ()
+
+
+def _folded(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    if not results:
+        return
+    found = [one.verdict.outcome for one in results]
+    parts = [f"{found.count(one):,} {one}" for one in LOOKS if one in found]
+    yield f"<details><summary>{', '.join(parts)}</summary>"
+    yield ""
+    yield from _table(results)
+    yield "</details>"
+    yield ""
+
+
+def _next(report: Report) -> Iterator[str]:
+    steps = next_steps(report)
+    if steps:
+        yield "**What to do next**"
+        yield ""
+    for step in steps:
+        head = (
+            f"{LOOKS[step.outcome].glyph} {step.count:,} {step.outcome}: {step.reason}"
+        )
+        yield f"- **{head}**: {_prose(step.text)}"
+    if steps:
+        yield ""
+
+
+def _prose(text: str) -> str:
+    """Escape our own sentences, where only what stands in backticks is code."""
+    return "".join(
+        markdown_code(part) if index % 2 else _spaced(part)
+        for index, part in enumerate(text.split("`"))
+    )
+
+
+def _spaced(text: str) -> str:
+    inner = markdown(text)
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and inner else ""
+    return before + inner + after
+
+
+def _texts(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Quote what bodies and crashes said, each in a fence longer than any inside."""
+    for result in results:
+        if result.text:
+            name = markdown_code(result.benchmark)
+            reason = result.verdict.reason
+            yield f"<details><summary>{name}: {reason}</summary>"
+            yield ""
+            yield from _fenced(result.text)
+            yield ""
+            yield "</details>"
+            yield ""
+
+
+def _fenced(text: str) -> Iterator[str]:
+    lines = [visible(line.expandtabs()) for line in text[-_MOST_TEXT:].splitlines()]
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}text"
+    if len(text) > _MOST_TEXT:
+        yield f"… the last {_MOST_TEXT:,} of {len(text):,} characters:"
+    yield from lines
+    yield fence
+
+
+def _closing(report: Report) -> Iterator[str]:
+    facts = [f"made {markdown(report.created)}"]
+    if report.commit:
+        facts.append(f"commit {markdown_code(report.commit)}")
+    if report.environment:
+        facts.append(f"on {markdown_code(report.environment.key)}")
+    if report.cost:
+        facts.append(markdown(figures.cost_text(report.cost)))
+    if report.policy:
+        given = " ".join(f"{name}={value}" for name, value in report.policy.items())
+        facts.append(f"judged by {markdown_code(given)}")
+    yield f"<sub>{', '.join(facts)}</sub>"
