@@ -107,12 +107,12 @@ ADVICE: dict[Reason, str] = {
         "the base tree did not run its own code: install the package in editable mode"
     ),
     Reason.GONE: (
-        "if it was removed or renamed on purpose, say so with `perfgate baselines prune` "
+        "if it was removed or renamed on purpose, say so with `perfgate baselines prune BENCHMARK` "
         "or `perfgate baselines rename OLD NEW`; otherwise bring it back"
     ),
     Reason.SKIPPED_NOW: (
         "a benchmark that has a baseline was skipped: run it, or accept that with "
-        "`perfgate baselines prune`"
+        "`perfgate baselines prune BENCHMARK`"
     ),
 }
 """Every reason that can stand with an outcome that is not green."""

@@ -28,6 +28,10 @@ class Line:
         """The line without its styles."""
         return "".join(segment.text for segment in self.segments)
 
+    def __iter__(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Give each piece with its styles, as a terminal writer wants them."""
+        return ((segment.text, segment.styles) for segment in self.segments)
+
 
 def line(text: str, *styles: str) -> Line:
     """Make a line of one style."""

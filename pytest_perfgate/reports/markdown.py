@@ -24,15 +24,15 @@ from pytest_perfgate.reports.words import (
 _HEAD = (
     "",
     "benchmark",
+    "verdict",
     "metric·statistic",
     "baseline",
     "now",
     "change [interval, %]",
     "budget",
     "sees",
-    "verdict",
 )
-_ALIGN = ("", "---", "---", "--:", "--:", "---", "--:", "--:", "---")
+_ALIGN = ("---", "---", "---", "---", "--:", "--:", "---", "--:", "--:")
 _MOST_TEXT = 4000
 """Characters kept of what one body said; its whole text is in the log."""
 
@@ -86,7 +86,7 @@ def _table(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     if not results:
         return
     yield _row(_HEAD)
-    yield _row([align or "---" for align in _ALIGN])
+    yield _row(_ALIGN)
     for result in results:
         yield from _rows(result)
     yield ""
@@ -98,30 +98,23 @@ def _row(cells: Sequence[str]) -> str:
 
 def _rows(result: BenchmarkResult) -> Iterator[str]:
     main = deciding(result)
-    loud = result.verdict.outcome not in GREEN
     verdict = verdict_text(result.verdict)
+    marked = verdict if result.verdict.outcome in GREEN else f"**{verdict}**"
+    name = markdown_code(result.benchmark)
+    verdict_cell = "<br>".join((marked, *_notes(result, main)))
     yield _row(
-        (
-            LOOKS[result.verdict.outcome].glyph,
-            markdown_code(result.benchmark),
-            *_numbers(main),
-            "<br>".join((f"**{verdict}**" if loud else verdict, *_notes(result, main))),
-        )
+        (LOOKS[result.verdict.outcome].glyph, name, verdict_cell, *_numbers(main))
     )
     for judgement in others(result, main=main, verbose=False):
-        yield _row(
-            (
-                LOOKS[judgement.outcome].glyph,
-                "",
-                *_numbers(judgement),
-                "<br>".join(
-                    (
-                        verdict_text(judgement.verdict),
-                        *_detail(judgement.verdict.detail),
-                    )
-                ),
-            )
-        )
+        yield _side_row(judgement)
+
+
+def _side_row(judgement: Judgement) -> str:
+    verdict = judgement.verdict
+    verdict_cell = "<br>".join((verdict_text(verdict), *_detail(verdict.detail)))
+    return _row(
+        (LOOKS[judgement.outcome].glyph, "", verdict_cell, *_numbers(judgement))
+    )
 
 
 def _numbers(judgement: Judgement | None) -> tuple[str, ...]:

@@ -103,10 +103,10 @@ def _table(report: Report, width: int, *, verbose: bool) -> Iterator[Line]:
     if rows:
         yield from _lay_out(rows, width)
     if folded:
-        yield from _prose(_folded(folded), width, "dim")
+        yield from _prose(_folded(folded), width, "light")
     if any(row.cells["sees"] != figures.NOTHING for row in rows):
         legend = "sees: the smallest slowdown that the comparison would have found"
-        yield from _prose(legend, width, "dim")
+        yield from _prose(legend, width, "light")
 
 
 def _select(
@@ -255,7 +255,7 @@ def _numbers(cells: dict[str, str], columns: dict[str, int]) -> str:
 def _note_lines(row: _Row, width: int) -> Iterator[Line]:
     notes = "; ".join(one_line(note) for note in row.notes if note)
     if notes:
-        yield line(clip(f"{_INDENT}{notes}", width), "dim")
+        yield line(clip(f"{_INDENT}{notes}", width), "light")
 
 
 def _ends(left: str, right: str, width: int) -> str:
@@ -283,7 +283,7 @@ def _totals(report: Report, width: int) -> Iterator[Line]:
     yield Line(segments=tuple(current))
     leaning = directions(report)
     if leaning:
-        yield line(leaning, "dim")
+        yield line(leaning, "light")
 
 
 def _width(segments: Sequence[Segment]) -> int:
@@ -310,7 +310,7 @@ def _closing(report: Report, width: int) -> Iterator[Line]:
             "interrupted: this is what was known by then", width, "yellow"
         )
     if report.cost:
-        yield from _prose(f"cost: {figures.cost_text(report.cost)}", width, "dim")
+        yield from _prose(f"cost: {figures.cost_text(report.cost)}", width, "light")
     style = "green" if report.exit_code == 0 else "red"
     yield from _prose(one_line(report.summary), width, style, "bold")
 

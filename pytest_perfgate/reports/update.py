@@ -93,7 +93,7 @@ def _block(updates: tuple[Update, ...], width: int) -> Iterator[Line]:
         )
     )
     if first.detail:
-        yield line(clip(f"    {one_line(first.detail)}", width), "dim")
+        yield line(clip(f"    {one_line(first.detail)}", width), "light")
     for update in updates:
         if update.metric:
             yield line(clip(f"    {_figures(update)}", width))

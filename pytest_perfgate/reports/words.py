@@ -42,7 +42,7 @@ LOOKS: dict[Outcome, Look] = {
     Outcome.IMPROVED: Look(glyph="✓", styles=("green", "bold")),
     Outcome.RECORDED: Look(glyph="+", styles=("green",)),
     Outcome.UNCHANGED: Look(glyph="=", styles=("green",)),
-    Outcome.SKIPPED: Look(glyph="·", styles=("dim",)),
+    Outcome.SKIPPED: Look(glyph="·", styles=("light",)),
 }
 """Worst first: the order of every table."""
 
