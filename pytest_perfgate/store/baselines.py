@@ -148,6 +148,7 @@ class BaselineStore:
         UsageError
             Where one of them is not stored; nothing is changed then.
         """
+        self._required(key, benchmark_file)  # or the lock would make its folder
         with locked(self.path_for(key, benchmark_file)):
             file = without(self._required(key, benchmark_file), names)
             self._put(key, benchmark_file, file)
@@ -161,6 +162,7 @@ class BaselineStore:
             Where the old id is not stored, or the new one is already.
         """
         source, target = benchmark_file_of(old), benchmark_file_of(new)
+        self._required(key, source)
         if source == target:
             self.update(
                 key, source, lambda _: renamed(self._required(key, source), old, new)

@@ -44,11 +44,13 @@ def parse(data: bytes | str) -> object:
 def _not_json(error: json.JSONDecodeError) -> str:
     if error.doc.startswith("<<<<<<< ") or "\n<<<<<<< " in error.doc:
         return "holds the marks of an unresolved merge (<<<<<<<)"
-    if not error.doc.strip():
+    text = error.doc.rstrip()
+    if not text:
         return "the file is empty"
+    # inside a string the error is where the string began, not where it ends
+    cut = error.pos >= len(text) or not text.endswith("}")
     place = f"line {error.lineno} column {error.colno}"
-    end = "truncated" if error.pos >= len(error.doc.rstrip()) else "not JSON"
-    return f"{end} at {place} ({error.msg})"
+    return f"{'truncated' if cut else 'not JSON'} at {place} ({error.msg})"
 
 
 def _unique(pairs: list[tuple[str, object]]) -> Json:

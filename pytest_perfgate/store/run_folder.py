@@ -97,7 +97,8 @@ class RunFolder:
     def _refuse_foreign(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; name a folder for the report")
-        names = sorted(os.listdir(self.path)) if self.path.exists() else []
+        there = self.path.iterdir() if self.path.exists() else ()
+        names = sorted(entry.name for entry in there)
         if names and _MARKER not in names:
             raise UsageError(
                 f"{self.path} holds {names[0]!r}, which no earlier session wrote, and "
