@@ -230,6 +230,8 @@ class RunSummary:
     disturbed: bool = False
     steady: bool = True
     alone: bool = False
+    samples: Mapping[str, int] = field(default_factory=dict)
+    """By metric: how many values it had, where not one an iteration."""
 
     def __post_init__(self) -> None:
         _check(self.iterations >= 1, self, "iterations", self.iterations)
@@ -333,6 +335,9 @@ class Comparison:
     """Pooled standard deviation between runs, of the log."""
     detectable: float | None
     """Smallest slowdown seen with 95 % probability at the last look."""
+    absolute: bool = False
+    """True where a budget is absolute: `ratio`, `low`, `high`, `spread` and
+    `detectable` are then differences in the metric's own unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +359,8 @@ class Judgement:
     budget: float | None = None
     gated: bool = True
     comparison: Comparison | None = None
+    bound: str = ""
+    """The budget or limit in words: `5 %`, `+0`, `<= 150 ms`."""
     remarks: tuple[str, ...] = ()
 
     @property

@@ -16,6 +16,14 @@ STATISTICS = ("median", "floor", "mean", "max")
 TYPE_8 = "/8"
 """Marks a quantile of type 8 (median-unbiased), which limits are read from."""
 
+SHARE = "share-beyond"
+"""The statistic "share of the samples beyond a limit"."""
+
+TAIL_IN_RUN = 2
+TAIL_ON_SIDE = 10
+"""Samples beyond a quantile without which it is an anecdote: in every run, and
+on each side over all its runs."""
+
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _TAIL_FROM = 0.9
 _SHOWN_ONLY = frozenset({"throughput", "mfu", "cpu_time", "reserved_memory"})
@@ -38,6 +46,18 @@ def is_tail(statistic: str) -> bool:
     """Tell whether few samples decide: a quantile from P90 on."""
     share = quantile_of(statistic)
     return share is not None and share >= _TAIL_FROM
+
+
+def tail_samples(statistic: str, samples: int) -> float:
+    """Give how many of so many samples lie beyond a quantile; all, for others."""
+    share = quantile_of(statistic) if is_tail(statistic) else 0.0
+    # 1 − .99 is not quite .01
+    return round(samples * (1 - (share or 0.0)), 6)
+
+
+def samples_for(statistic: str, tail: int) -> int:
+    """Give how many samples have so many beyond a quantile: 200 have 2 of P99."""
+    return math.ceil(round(tail / tail_samples(statistic, 1), 3))
 
 
 def is_timed(metric: Metric) -> bool:
@@ -151,7 +171,14 @@ class Limit:
     def text(self, unit: str = "") -> str:
         return f"{self.operator} {format_value(self.value, unit or self.unit)}"
 
-    @property
-    def share_over(self) -> str:
-        """Name the statistic "share of the samples beyond this limit"."""
-        return f"over{self.operator}{self.value!r}"
+    def share_of(self, metric: str) -> str:
+        """Name the row under which a run keeps its share of samples beyond.
+
+        A name of its own, since a share is not in the unit of the metric.
+        """
+        return f"{metric}{self.operator}{self.value!r}"
+
+
+Extra = tuple[str | None, str] | Limit
+"""What a run must keep besides the usual: a statistic of a metric (or of all
+times), or all that a limit is read from."""

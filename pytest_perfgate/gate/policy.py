@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 from pytest_perfgate.gate.budgets import (
     DEFAULT_BUDGET,
-    TYPE_8,
     Budget,
     BudgetRule,
+    Extra,
     Limit,
     gated_by_default,
     has_witness,
-    is_tail,
     main_statistic,
 )
 from pytest_perfgate.gate.grammar import (
@@ -126,21 +125,14 @@ class BenchmarkPolicy:
         return next(iter(metrics.values())) if len(metrics) == 1 else None
 
     @property
-    def extra_statistics(self) -> tuple[str, ...]:
-        """What `summarise` must compute besides the usual for this policy."""
-        names = [
-            _prefixed(rule.metric, rule.statistic)
-            for rule in self.rules
-            if rule.statistic
-        ]
-        for limit in self.limits:
-            if limit.statistic is None:
-                continue
-            names.append(_prefixed(limit.metric, limit.statistic))
-            if is_tail(limit.statistic):
-                names.append(_prefixed(limit.metric, limit.share_over))
-                names.append(_prefixed(limit.metric, limit.statistic + TYPE_8))
-        return tuple(dict.fromkeys(names))
+    def extra_statistics(self) -> tuple[Extra, ...]:
+        """What `summarise` computes besides the usual."""
+        named = [(rule.metric, rule.statistic) for rule in self.rules]
+        named += [(limit.metric, limit.statistic) for limit in self.limits]
+        wanted: dict[Extra, None] = {
+            (metric, statistic): None for metric, statistic in named if statistic
+        }
+        return (*wanted, *self.limits)
 
     def unknown_metrics(self, metrics: Iterable[str]) -> tuple[str, ...]:
         """Give the metrics that the marker names and the benchmark lacks."""
@@ -148,10 +140,6 @@ class BenchmarkPolicy:
         wanted = [rule.metric for rule in self.rules if rule.marker and rule.metric]
         wanted += self.metrics or ()
         return tuple(name for name in dict.fromkeys(wanted) if name not in present)
-
-
-def _prefixed(metric: str | None, statistic: str) -> str:
-    return f"{metric}/{statistic}" if metric else statistic
 
 
 def _latest(limits: Iterable[Limit]) -> tuple[Limit, ...]:
