@@ -1,0 +1,364 @@
+"""`perfgate`: the object a benchmark calls.
+
+Without a context (a plain test run) each body runs once, unmeasured, and
+nothing heavy is imported: the workloads are imported where they are needed.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_perfgate.errors import NothingMeasured, UsageError
+
+if TYPE_CHECKING:
+    from pytest_perfgate.measure.context import MeasureContext
+    from pytest_perfgate.measure.seeding import Seeding
+    from pytest_perfgate.model import Measurement, Samples
+    from pytest_perfgate.workloads.rounds import Rounds
+    from pytest_perfgate.workloads.target import Target
+
+Result = TypeVar("Result")
+
+
+class PerfGate:
+    """Measures what it is given; a test's second measurement needs a `name=`."""
+
+    def __init__(self, nodeid: str, *, context: "MeasureContext | None") -> None:
+        self._nodeid = nodeid
+        self._context = context
+        self._names: set[str | None] = set()
+        self._recorded: dict[str, Samples] = {}
+        self._own: Measurement | None = None
+        self._looping: str | None = None
+        self._rounds: Rounds | None = None
+        self._measured = 0
+        self._closed = False
+        self._seeding: Seeding | None = None
+        self._seed(nodeid)
+
+    def __call__(
+        self,
+        function: Callable[..., Result],
+        /,
+        *args: Any,  # noqa: ANN401 (whatever the function takes)
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Result:
+        """Measure any callable, and return what it returned last.
+
+        Parameters
+        ----------
+        function : called with `args` and `kwargs`, once an iteration
+        name : tells this measurement from others in the same test
+
+        Raises
+        ------
+        UsageError
+            Not callable, a coroutine or generator function, or the name is
+            missing or taken.
+        """
+        from pytest_perfgate.workloads.call import check_callable, measure_call
+
+        check_callable(function)
+        target = self._claim(name)
+        if self._context is None:
+            return function(*args, **kwargs)
+        measurement, result = measure_call(
+            self._context, target, function, args, kwargs
+        )
+        self._file(measurement)
+        return result  # type: ignore[return-value]
+
+    def inference(
+        self,
+        model: Callable[..., Result],
+        *inputs: Any,  # noqa: ANN401
+        batch_size: int | None = None,
+        tokens: int | None = None,
+        name: str | None = None,
+    ) -> Result:
+        """Measure a forward pass under inference mode; returns the last output.
+
+        Parameters
+        ----------
+        model : a torch module or any callable
+        batch_size : items an iteration works on: gives items a second
+        tokens : tokens an iteration works on: gives tokens a second
+        """
+        from pytest_perfgate.workloads.call import check_callable
+        from pytest_perfgate.workloads.inference import inference_mode
+
+        check_callable(model)
+        target = self._claim(name)
+        if self._context is None:
+            with inference_mode():
+                return model(*inputs)
+        from pytest_perfgate.workloads.inference import Work, measure_inference
+
+        work = Work(batch_size=batch_size, tokens=tokens)
+        measurement, result = measure_inference(
+            self._context, target, model, inputs, work
+        )
+        self._file(measurement)
+        return result  # type: ignore[return-value]
+
+    def training_step(  # noqa: PLR0913 (the parts of a training step)
+        self,
+        model: Any,  # noqa: ANN401 (torch's objects; torch may not be there)
+        optimizer: Any,  # noqa: ANN401
+        loss_fn: Callable[..., Any],
+        batch: Any,  # noqa: ANN401
+        *,
+        autocast: Any = None,  # noqa: ANN401
+        scaler: Any = None,  # noqa: ANN401
+        clip: float | None = None,
+        batch_size: int | None = None,
+        name: str | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Measure a training step and its phases; returns the last loss.
+
+        Parameters
+        ----------
+        batch : a pair (inputs, target) for `loss_fn(model(inputs), target)`; or
+            a mapping or tensor without target for `loss_fn(model(batch))`.
+            Inputs in a tuple or list are positional, in a mapping keywords.
+        autocast : dtype of the forward pass and the loss, or None
+        scaler : a gradient scaler, or None
+        clip : largest norm of all gradients, or None
+        batch_size : items in the batch: gives items a second
+
+        Raises
+        ------
+        BadSample
+            The loss is not finite at the end.
+        """
+        from pytest_perfgate.workloads.training import Step, measure_training, run_step
+
+        step = Step(
+            model=model,
+            optimizer=optimizer,
+            loss_fn=loss_fn,
+            batch=batch,
+            autocast=autocast,
+            scaler=scaler,
+            clip=clip,
+        )
+        target = self._claim(name)
+        if self._context is None:
+            return run_step(step, lambda _: None)
+        measurement, loss = measure_training(
+            self._context, target, step, batch_size=batch_size
+        )
+        self._file(measurement)
+        return loss
+
+    def generation(
+        self,
+        stream: Callable[[Any], Iterable[Any]],
+        prompts: Iterable[Any],
+        name: str | None = None,
+    ) -> list[list[int]]:
+        """Measure generation; returns the last reply to each prompt as token ids.
+
+        Parameters
+        ----------
+        stream : called with a prompt, yields token ids or flat chunks of them
+        prompts : gone through in order, once an iteration
+
+        Raises
+        ------
+        BadSample
+            A stream gave no token.
+        """
+        from pytest_perfgate.workloads.generation import (
+            check_prompts,
+            consume,
+            measure_generation,
+        )
+
+        listed = check_prompts(prompts)
+        target = self._claim(name)
+        if self._context is None:
+            return [consume(stream, prompt) for prompt in listed]
+        measurement, replies = measure_generation(self._context, target, stream, listed)
+        self._file(measurement)
+        return replies
+
+    def iterations(self, name: str | None = None) -> Iterator[int]:
+        """Lend the test its loop: warm-up and measured rounds alike, numbered.
+
+        The loop must be gone through to its end; leaving it early measures
+        nothing, and `close` says so.
+        """
+        if self._looping is not None:
+            raise UsageError(
+                f"{self._nodeid}: iterations() inside {self._looping} that has not "
+                "ended; finish one loop before the next"
+            )
+        target = self._claim(name)
+        if self._context is None:
+            return iter(range(1))
+        from pytest_perfgate.workloads.rounds import Rounds
+
+        self._looping = f"iterations({'' if name is None else repr(name)})"
+        self._rounds = Rounds(self._context, target, done=self._loop_done)
+        return iter(self._rounds)
+
+    def _loop_done(self, measurement: "Measurement") -> None:
+        self._looping = self._rounds = None
+        self._file(measurement)
+
+    def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
+        """Time a part of a round as the metric `stage:NAME`.
+
+        Raises
+        ------
+        UsageError
+            Not inside a loop over `iterations()`.
+        """
+        self._check_name(name)
+        if self._context is None:
+            return contextlib.nullcontext()
+        if self._rounds is None:
+            raise UsageError(
+                f"{self._nodeid}: stage({name!r}) outside of a loop; write "
+                "for _ in perfgate.iterations(): around it"
+            )
+        return self._rounds.stage(name)
+
+    def record(
+        self,
+        name: str,
+        samples: Iterable[float],
+        *,
+        unit: str,
+        better: str,
+        exact: bool = False,
+    ) -> None:
+        """Hand over numbers measured elsewhere, as one more metric of this test.
+
+        Parameters
+        ----------
+        samples : finite numbers, at least one
+        unit : `s`, `B`, `1`, or any other
+        better : `lower` or `higher`
+        exact : a deterministic count: compared exactly
+
+        Raises
+        ------
+        BadSample
+            There is no sample, or one is not a finite number.
+        UsageError
+            The name is taken, or `better` is neither.
+        """
+        self._check_name(name)
+        if name in self._recorded:
+            raise UsageError(
+                f"{self._nodeid}: record({name!r}) twice; give every sample at "
+                "once, or the second series its own name"
+            )
+        from pytest_perfgate.workloads.record import recorded
+
+        self._recorded[name] = recorded(
+            name, samples, unit=unit, better=better, exact=exact
+        )
+        if self._context is not None and self._context.slowdown:
+            self._context.note(
+                f"{self._nodeid}: the slowdown cannot reach what record({name!r}) "
+                "was given"
+            )
+
+    def close(self, *, complete: bool = True) -> None:
+        """Restore what was changed and hand over what was kept to the end.
+
+        A second call does nothing more.
+
+        Parameters
+        ----------
+        complete : the body ran to its end; if not, nothing is handed over, and
+            nothing said about what is missing
+
+        Raises
+        ------
+        NothingMeasured
+            Measuring was on, and the body measured nothing or left its loop.
+        """
+        if self._seeding is not None:
+            self._seeding.restore()
+        if self._context is None or self._closed or not complete:
+            return
+        self._closed = True
+        if self._looping is not None:
+            raise NothingMeasured(
+                f"{self._nodeid}: the loop over {self._looping} was left early; "
+                "let it run to its end (no break, no return), or use perfgate(fn)"
+            )
+        if not self._measured and not self._recorded:
+            raise NothingMeasured(
+                f"{self._nodeid}: names the fixture perfgate and measured nothing; "
+                "call perfgate(fn), or remove the fixture from the test"
+            )
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self._context is None:
+            return
+        from pytest_perfgate.workloads.record import record_only, with_records
+
+        target = self._target(None)
+        if self._own is not None:
+            self._context.emit(with_records(self._own, self._recorded))
+        elif self._recorded:
+            self._context.emit(record_only(self._context, target, self._recorded))
+
+    # -- names
+
+    def _claim(self, name: str | None) -> "Target":
+        """Take a name for a measurement, and seed for it.
+
+        Raises
+        ------
+        UsageError
+            It is missing where a test measures twice, taken, or no name.
+        """
+        if name is not None:
+            self._check_name(name)
+        if name in self._names:
+            raise UsageError(
+                f"{self._nodeid}: a second measurement "
+                + (
+                    "needs a name; write name='…', so that its numbers have an id"
+                    if name is None
+                    else f"named {name!r}; give each its own name"
+                )
+            )
+        self._names.add(name)
+        target = self._target(name)
+        self._seed(target.benchmark)
+        return target
+
+    def _target(self, name: str | None) -> "Target":
+        from pytest_perfgate.workloads.target import Target
+
+        benchmark = self._nodeid if name is None else f"{self._nodeid}::{name}"
+        return Target(nodeid=self._nodeid, benchmark=benchmark)
+
+    def _check_name(self, name: str) -> None:
+        if not name.strip() or not name.isprintable():
+            raise UsageError(f"{self._nodeid}: {name!r} is no name; use printable text")
+
+    def _seed(self, benchmark: str) -> None:
+        if self._context is None:
+            return
+        from pytest_perfgate.measure.seeding import Seeding
+
+        self._seeding = self._seeding or Seeding()
+        self._seeding.apply(self._context.seed, benchmark)
+
+    def _file(self, measurement: "Measurement") -> None:
+        """Hand a named measurement over; the test's own waits for records."""
+        self._measured += 1
+        if measurement.benchmark == self._nodeid:
+            self._own = measurement
+        elif self._context is not None:
+            self._context.emit(measurement)

@@ -1,0 +1,1 @@
+"""The doors to clocks, torch and NVML, and how measuring is driven."""

@@ -1,0 +1,44 @@
+"""What a worker knows when it measures: one value, handed down."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_perfgate.measure.device import Device
+from pytest_perfgate.model import Measurement, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureContext:
+    """Everything a measurement needs besides the function itself."""
+
+    device: Device
+    run: int
+    seed: int
+    max_time_s: float
+    """Measured time aimed at, for each benchmark in each run."""
+    iterations: int | None
+    warmup: int | None
+    """Calls before the first measured one; None finds out when it is steady."""
+    inner_loop: int
+    plans: Mapping[str, Plan]
+    """Stored plans by benchmark id: they govern iterations, warm-up, inner loop."""
+    slowdown: float
+    """Planted: 0.6 makes every call take 60 % longer."""
+    emit: Callable[[Measurement], None]
+    note: Callable[[str], None]
+    alone: bool
+    wants_p99: bool
+    between_blocks: Callable[[], None] | None
+    calibrated: Mapping[str, int] = field(default_factory=dict)
+    """Iterations by benchmark id, where an earlier run of this session, not a
+    stored plan, found out how many: every run of a session has as many."""
+
+    def __post_init__(self) -> None:
+        if self.slowdown < 0:
+            raise ValueError(
+                f"MeasureContext.slowdown={self.slowdown!r} is not allowed"
+            )
+        if self.max_time_s <= 0:
+            raise ValueError(
+                f"MeasureContext.max_time_s={self.max_time_s!r} is not allowed"
+            )

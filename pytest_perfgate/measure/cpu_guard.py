@@ -1,0 +1,218 @@
+"""Tells whether the processor was taken away while we measured.
+
+Read at the boundaries of blocks, never inside. The best witness is the
+kernel's own account of how long a thread was ready to run and did not
+(`/proc/self/task/*/schedstat`): it tells a neighbour from a function that
+sleeps or waits. Where the kernel keeps no such account, CPU time ÷ wall time
+accuses, and voluntary context switches excuse.
+"""
+
+import math
+import os
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_perfgate.measure.cgroup import Cgroup, own_cgroup
+from pytest_perfgate.model import Health
+
+LOST_SHARE = 0.02
+"""A block that lost more than this share of its wall time is disturbed."""
+LOST_SHARE_THREADED = 0.05
+"""The same with several threads, which wait a little for one another."""
+SWITCHES_PER_S = 100.0
+"""Involuntary switches a second beyond which threads are being pushed aside."""
+THROTTLED_SHARE = 0.005
+DISTURBED_RUN_SHARE = 0.3
+"""A run is disturbed when more than this share of its blocks is."""
+SATURATED_SHARE = 0.95
+"""Above this use of all cores, threads wait for their own siblings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The counters at one boundary of a block; all of them only grow."""
+
+    wall_ns: int
+    cpu_ns: int
+    voluntary: int = 0
+    involuntary: int = 0
+    delays_ns: Mapping[str, int] = field(default_factory=dict)
+    """By thread: time it was ready and not running; empty where not accounted."""
+    steal_ticks: int = 0
+    machine_ticks: int = 0
+    throttled_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockUse:
+    """What one block used: the difference of two readings."""
+
+    wall_ns: int
+    cpu_ns: int
+    voluntary: int = 0
+    involuntary: int = 0
+    delay_ns: int | None = None
+    """None where the kernel keeps no account."""
+    steal_ticks: int = 0
+    machine_ticks: int = 0
+    throttled_ns: int = 0
+
+    @property
+    def cpu_share(self) -> float:
+        return self.cpu_ns / max(self.wall_ns, 1)
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the wall time in which the kernel let us wait for a CPU."""
+        return (self.delay_ns or 0) / max(self.wall_ns, 1)
+
+    @property
+    def threaded(self) -> bool:
+        return self.cpu_share > 1.0 + LOST_SHARE
+
+
+def difference(before: Reading, after: Reading) -> BlockUse:
+    """Subtract two readings; of the threads, the one that lost most counts."""
+    delays = [
+        delay - before.delays_ns.get(thread, 0)
+        for thread, delay in after.delays_ns.items()
+    ]
+    return BlockUse(
+        wall_ns=after.wall_ns - before.wall_ns,
+        cpu_ns=after.cpu_ns - before.cpu_ns,
+        voluntary=after.voluntary - before.voluntary,
+        involuntary=after.involuntary - before.involuntary,
+        delay_ns=max(delays, default=None),
+        steal_ticks=after.steal_ticks - before.steal_ticks,
+        machine_ticks=after.machine_ticks - before.machine_ticks,
+        throttled_ns=after.throttled_ns - before.throttled_ns,
+    )
+
+
+def why_disturbed(use: BlockUse, *, cores: int) -> str | None:
+    """Say what disturbed a block, or None where nothing did.
+
+    Parameters
+    ----------
+    use : what the block used
+    cores : number of cores this process may use, >= 1
+
+    Notes
+    -----
+    Waiting is not a disturbance: a sleeping function has little CPU time, but
+    it gave the processor away by itself. Neither are threads that outnumber
+    the cores and so wait for one another.
+    """
+    if use.throttled_ns > THROTTLED_SHARE * use.wall_ns:
+        return "throttled by the CPU quota of its cgroup"
+    if use.steal_ticks > 1 and use.steal_ticks > LOST_SHARE * use.machine_ticks:
+        return "CPU time stolen by the hypervisor"
+    if use.cpu_share >= SATURATED_SHARE * cores and use.threaded:
+        return None
+    return _pushed_aside(use)
+
+
+def _pushed_aside(use: BlockUse) -> str | None:
+    if use.delay_ns is not None:
+        bound = LOST_SHARE_THREADED if use.threaded else LOST_SHARE
+        return "kept waiting for a CPU" if use.lost_share > bound else None
+    if use.threaded:
+        per_second = use.involuntary / max(use.wall_ns * 1e-9, 1e-9)
+        return "pushed off the CPU" if per_second > SWITCHES_PER_S else None
+    short = use.cpu_share < 1.0 - LOST_SHARE
+    return "pushed off the CPU" if short and use.involuntary > use.voluntary else None
+
+
+def judge_blocks(
+    uses: Sequence[BlockUse], *, cores: int, steady: bool = True
+) -> Health:
+    """Health of a run from what its measured blocks used."""
+    found = [reason for use in uses if (reason := why_disturbed(use, cores=cores))]
+    wall = sum(use.wall_ns for use in uses)
+    return Health(
+        blocks=len(uses),
+        disturbed_blocks=len(found),
+        cpu_share=sum(use.cpu_ns for use in uses) / wall if wall else None,
+        involuntary_switches=sum(use.involuntary for use in uses),
+        disturbed=len(found) > DISTURBED_RUN_SHARE * len(uses),
+        steady=steady,
+        evidence=tuple(
+            f"{found.count(reason)} of {len(uses)} blocks {reason}"
+            for reason in sorted(set(found))
+        ),
+    )
+
+
+class CpuGuard:
+    """Reads the counters of this process from the kernel."""
+
+    def __init__(
+        self, *, proc: Path = Path("/proc"), cgroup: Cgroup | None = None
+    ) -> None:
+        self._proc = proc
+        self._cgroup = own_cgroup() if cgroup is None else cgroup
+
+    def read(self, now_ns: Callable[[], int], *, closing: bool = False) -> Reading:
+        """Read all counters; the clocks nearest to the block.
+
+        Parameters
+        ----------
+        now_ns : the clock whose wall time is wanted
+        closing : the block lies before this reading, not behind it
+        """
+        clocks = (now_ns(), time.process_time_ns()) if closing else (0, 0)
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        delays = self._delays_ns()
+        steal, total = self._machine_ticks()
+        throttled = self._cgroup.throttled_ns()
+        if not closing:
+            cpu_ns = time.process_time_ns()
+            clocks = (now_ns(), cpu_ns)
+        return Reading(
+            wall_ns=clocks[0],
+            cpu_ns=clocks[1],
+            voluntary=usage.ru_nvcsw,
+            involuntary=usage.ru_nivcsw,
+            delays_ns=delays,
+            steal_ticks=steal,
+            machine_ticks=total,
+            throttled_ns=throttled,
+        )
+
+    def _delays_ns(self) -> dict[str, int]:
+        try:
+            tasks = list((self._proc / "self" / "task").iterdir())
+        except OSError:
+            return {}
+        found = {task.name: _delay_ns(task / "schedstat") for task in tasks}
+        return {name: delay for name, delay in found.items() if delay is not None}
+
+    def _machine_ticks(self) -> tuple[int, int]:
+        try:
+            with (self._proc / "stat").open() as stat:
+                fields = [int(word) for word in stat.readline().split()[1:9]]
+        except (OSError, ValueError):
+            return 0, 0
+        return (fields[7], sum(fields)) if len(fields) == 8 else (0, 0)
+
+
+def _delay_ns(file: Path) -> int | None:
+    """Read a thread's waiting time; None for a thread that has just ended."""
+    try:
+        running, waiting, _ = file.read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(waiting) if int(running) else None
+
+
+def usable_cores(cgroup: Cgroup | None = None) -> int:
+    """Count the cores this process may use: affinity and quota, at least one."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    quota = (own_cgroup() if cgroup is None else cgroup).quota_cores()
+    return max(min(cores, math.ceil(quota)) if quota else cores, 1)

@@ -1,0 +1,150 @@
+"""A CUDA GPU as a device: synchronised host latency and the span between events.
+
+Host latency ends when everything the call started on this GPU has finished, on
+whatever stream. The span between two events sees the current stream alone.
+"""
+
+import gc
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pytest_perfgate.errors import DeviceUnavailable
+from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
+from pytest_perfgate.measure.device import Timed
+
+_TRIAL_CYCLES = 10_000_000
+
+
+def open_cuda(name: str) -> "CudaDevice":
+    """Open `cuda:N`.
+
+    Raises
+    ------
+    DeviceUnavailable
+        torch cannot use that GPU.
+    """
+    import torch
+
+    index = int(name.partition(":")[2] or 0)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if index >= count:
+        raise DeviceUnavailable(
+            f"device {name!r} cannot be used: torch sees {count} GPUs; "
+            "use --perfgate-device=cpu, or look at CUDA_VISIBLE_DEVICES"
+        )
+    torch.cuda.set_device(index)
+    return CudaDevice(torch.cuda, index)
+
+
+class CudaDevice:
+    """Measures on one GPU; `cuda` is the module torch.cuda, handed in."""
+
+    fake = False
+
+    def __init__(
+        self,
+        cuda: Any,  # noqa: ANN401 (a module)
+        index: int,
+        *,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        guard: CpuGuard | None = None,
+    ) -> None:
+        self.name = f"cuda:{index}"
+        self.now_ns = clock
+        self.tick_s = time.get_clock_info("perf_counter").resolution
+        self._cuda = cuda
+        self._index = index
+        self._guard = CpuGuard() if guard is None else guard
+        self._slowdown = 0.0
+        self._cycles_per_ns: float | None = None
+
+    @property
+    def stretches(self) -> bool:
+        return self._slowdown > 0
+
+    def begin(self, benchmark: str, *, run: int, slowdown: float) -> None:
+        del benchmark, run
+        self._slowdown = slowdown
+
+    def measuring(self) -> None:
+        """Nothing to tell the GPU."""
+
+    def synchronize(self) -> None:
+        self._cuda.synchronize(self._index)
+
+    def time_calls(
+        self, call: Callable[[], object], *, count: int, inner: int
+    ) -> Timed:
+        starts = [self._event() for _ in range(count)]
+        ends = [self._event() for _ in range(count)]
+        times = [0] * count
+        result = None
+        for index in range(count):
+            result = None
+            self.synchronize()
+            started = self.now_ns()
+            starts[index].record()
+            for _ in range(inner):
+                result = call()
+            if self.stretches:
+                self.synchronize()
+                self.stretch(self.now_ns() - started, "call")
+            ends[index].record()
+            self.synchronize()
+            times[index] = self.now_ns() - started
+        spans = [
+            first.elapsed_time(last) * 1e6  # milliseconds
+            for first, last in zip(starts, ends, strict=True)
+        ]
+        return Timed(host_ns=times, device_ns=spans, result=result)
+
+    def stretch(self, own_ns: int, part: str) -> None:
+        """Keep the GPU busy on the current stream."""
+        del part
+        if self._cycles_per_ns is None:
+            self._cycles_per_ns = self._spin_rate()
+        cycles = math.ceil(own_ns * self._slowdown * self._cycles_per_ns)
+        if cycles > 0:
+            self._cuda._sleep(cycles)  # noqa: SLF001 (torch has no public way)
+
+    def mark(self) -> object:
+        event = self._event()
+        event.record()
+        return event
+
+    def span_s(self, first: Any, second: Any) -> float:  # noqa: ANN401
+        return float(first.elapsed_time(second)) / 1e3
+
+    def reading(self, *, closing: bool) -> Reading:
+        return self._guard.read(self.now_ns, closing=closing)
+
+    def settled(self) -> bool:
+        return True
+
+    def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
+        """Peaks of the caching allocator over two calls, from an empty cache."""
+        gc.collect()
+        self.synchronize()
+        self._cuda.empty_cache()
+        self._cuda.reset_peak_memory_stats(self._index)
+        for _ in range(2):
+            call()
+        self.synchronize()
+        return {
+            "peak_memory": int(self._cuda.max_memory_allocated(self._index)),
+            "reserved_memory": int(self._cuda.max_memory_reserved(self._index)),
+        }
+
+    def _event(self) -> Any:  # noqa: ANN401
+        return self._cuda.Event(enable_timing=True)
+
+    def _spin_rate(self) -> float:
+        """Cycles of the GPU's spin kernel in a nanosecond, tried out once."""
+        self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001 (the first includes loading)
+        first = self.mark()
+        self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001
+        second = self.mark()
+        self.synchronize()
+        return _TRIAL_CYCLES / (self.span_s(first, second) * 1e9)

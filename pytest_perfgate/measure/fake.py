@@ -1,0 +1,269 @@
+"""A device with a virtual clock, driven by a script: exact and instant.
+
+Real worker processes measure real benchmark files with it, and every number is
+known beforehand; no real time enters any of them. Results are marked `fake`.
+
+The script is JSON::
+
+    {"key": "fake",
+     "hardware": {"device": "fake"},
+     "software": {},
+     "salt": 0,
+     "benchmarks": {
+       "benches/bench_a.py::*": {"seconds": 0.001, "run_sd": 0.005,
+                                 "iteration_sd": 0.01, "factor": 1.0,
+                                 "runs": {"4": {"factor": 1.2,
+                                                "disturbed": true,
+                                                "steady": false}},
+                                 "parts": {"first": 5.0},
+                                 "device": 0.9, "peak_memory": 4096},
+       "*": {"values": [0.001, 0.002]}}}
+
+The first pattern (fnmatch, or the id itself) that fits a benchmark id governs
+it; without one a piece of work takes a millisecond. Every key is optional.
+
+`seconds`
+    What one piece of work takes: a call, a round without stages, a stage, a
+    chunk of a generation; a phase of a training step takes a fifth of it.
+`run_sd`, `iteration_sd`
+    Standard deviations of the log: between runs, and within one.
+`factor`, `runs`
+    Multiplies every duration; `runs` adds to it by the number of the run, and
+    says whether that run is disturbed or never steady.
+`parts`
+    The share of `seconds` that a part takes: `call`, `round`, `stage:NAME`,
+    `phase:NAME`, `first` (chunk), `chunk`.
+`values`
+    Seconds of the pieces of work in turn, from the first measured one on, over
+    and over, in place of `seconds` and the two deviations.
+`device`
+    The share of a call's time that the device is busy: gives `device_time`.
+`peak_memory`
+    Bytes.
+
+The n-th piece of work of a part takes the same time whenever benchmark id, run,
+salt and script are the same: its randomness is a hash of these.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from math import exp
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from pytest_perfgate.errors import UsageError
+from pytest_perfgate.measure.cpu_guard import Reading
+from pytest_perfgate.measure.device import Timed
+
+_PHASE_SHARE = 0.2
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunScript:
+    """What is peculiar to one run."""
+
+    factor: float = 1.0
+    disturbed: bool = False
+    steady: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkScript:
+    """The law of one benchmark's durations."""
+
+    seconds: float = 0.001
+    run_sd: float = 0.0
+    iteration_sd: float = 0.0
+    factor: float = 1.0
+    runs: Mapping[str, RunScript] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
+    values: tuple[float, ...] = ()
+    device: float | None = None
+    peak_memory: int | None = None
+
+    def share(self, part: str) -> float:
+        usual = _PHASE_SHARE if part.startswith("phase:") else 1.0
+        if part == "first":
+            usual = self.parts.get("chunk", 1.0)
+        return self.parts.get(part, usual)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A whole script, checked."""
+
+    key: str = "fake"
+    hardware: Mapping[str, Any] = field(default_factory=lambda: {"device": "fake"})
+    software: Mapping[str, Any] = field(default_factory=dict)
+    salt: int = 0
+    benchmarks: Mapping[str, BenchmarkScript] = field(default_factory=dict)
+
+    def governing(self, benchmark: str) -> BenchmarkScript:
+        for pattern, script in self.benchmarks.items():
+            if pattern == benchmark or fnmatchcase(benchmark, pattern):
+                return script
+        return BenchmarkScript()
+
+
+def read_script(path: Path) -> Script:
+    """Read and check a script.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read, is not JSON, or has a key that means nothing.
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"fake device script {path}: {error}") from error
+    return parse_script(raw, where=str(path))
+
+
+def parse_script(raw: Mapping[str, Any], *, where: str = "fake device") -> Script:
+    """Make a script of parsed JSON; unknown keys are refused by name."""
+    _check_keys(raw, Script, where=where)
+    laws = {
+        pattern: _law(law, where=f"{where}: {pattern}")
+        for pattern, law in raw.get("benchmarks", {}).items()
+    }
+    return Script(**{**raw, "benchmarks": laws})
+
+
+def _law(raw: Mapping[str, Any], *, where: str) -> BenchmarkScript:
+    _check_keys(raw, BenchmarkScript, where=where)
+    for run in raw.get("runs", {}).values():
+        _check_keys(run, RunScript, where=where)
+    runs = {str(run): RunScript(**given) for run, given in raw.get("runs", {}).items()}
+    return BenchmarkScript(
+        **{**raw, "runs": runs, "values": tuple(raw.get("values", ()))}
+    )
+
+
+def _check_keys(raw: Mapping[str, Any], kind: type, *, where: str) -> None:
+    known = {entry.name for entry in fields(kind)}
+    unknown = sorted(set(raw) - known)
+    if unknown:
+        raise UsageError(f"{where}: {unknown[0]!r} is none of {sorted(known)}")
+
+
+class FakeDevice:
+    """Calls what it is given once, and then moves its clock by the script."""
+
+    name = "fake"
+    fake = True
+    tick_s = 1e-9
+    stretches = True
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self._clock_ns = 0
+        self._kept_waiting_ns = 0
+        self._stages_in_round = False
+        self.begin("", run=0, slowdown=0.0)
+
+    @classmethod
+    def from_file(cls, path: Path) -> "FakeDevice":
+        return cls(read_script(path))
+
+    def begin(self, benchmark: str, *, run: int, slowdown: float) -> None:
+        self._law = self.script.governing(benchmark)
+        self._this_run = self._law.runs.get(str(run), RunScript())
+        self._seed = f"{self.script.salt}\0{benchmark}\0{run}"
+        run_sd = 0.0 if self._law.values else self._law.run_sd
+        self._factor = (
+            self._law.factor
+            * self._this_run.factor
+            * (1.0 + slowdown)
+            * exp(run_sd * self._deviate("run"))
+        )
+        self._restart("warm-up")
+
+    def measuring(self) -> None:
+        self._restart("measured")
+
+    def _restart(self, phase: str) -> None:
+        self._phase = phase
+        self._done: Counter[str] = Counter()
+
+    def now_ns(self) -> int:
+        return self._clock_ns
+
+    def synchronize(self) -> None:
+        """Wait for nothing: the virtual clock has no work behind it."""
+
+    def time_calls(
+        self, call: Callable[[], object], *, count: int, inner: int
+    ) -> Timed:
+        times = []
+        result = None
+        for _ in range(count):
+            result = None
+            started = self._clock_ns
+            result = call()
+            self._advance("call", times=inner)
+            times.append(self._clock_ns - started)
+        share = self._law.device
+        busy = None if share is None else [duration * share for duration in times]
+        return Timed(host_ns=times, device_ns=busy, result=result)
+
+    def stretch(self, own_ns: int, part: str) -> None:
+        del own_ns  # what is real is not looked at
+        if part == "round" and self._stages_in_round:
+            self._stages_in_round = False
+            return
+        self._stages_in_round = part.startswith("stage:")
+        self._advance(part)
+
+    def mark(self) -> int:
+        return self._clock_ns
+
+    def span_s(self, first: object, second: object) -> float:
+        if not isinstance(first, int) or not isinstance(second, int):
+            raise TypeError(f"{first!r}, {second!r} are not marks of this device")
+        return (second - first) / 1e9
+
+    def reading(self, *, closing: bool) -> Reading:
+        del closing
+        return Reading(
+            wall_ns=self._clock_ns,
+            cpu_ns=self._clock_ns,
+            delays_ns={"main": self._kept_waiting_ns},
+        )
+
+    def settled(self) -> bool:
+        return self._this_run.steady
+
+    def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
+        del call
+        peak = self._law.peak_memory
+        return {} if peak is None else {"peak_memory": peak}
+
+    def _advance(self, part: str, *, times: int = 1) -> None:
+        step = max(1, round(self._seconds(part) * times * 1e9))
+        self._clock_ns += step
+        if self._this_run.disturbed:
+            self._kept_waiting_ns += step // 2
+
+    def _seconds(self, part: str) -> float:
+        index = self._done[part]
+        self._done[part] += 1
+        law = self._law
+        if law.values:
+            return law.values[index % len(law.values)] * self._factor
+        noise = law.iteration_sd and self._deviate(f"{self._phase}\0{part}\0{index}")
+        return (
+            law.seconds * law.share(part) * self._factor * exp(law.iteration_sd * noise)
+        )
+
+    def _deviate(self, what: str) -> float:
+        """Draw a standard normal deviate that depends on nothing but its name."""
+        digest = hashlib.blake2b(f"{self._seed}\0{what}".encode(), digest_size=8)
+        uniform = (int.from_bytes(digest.digest(), "big") + 0.5) / 2**64
+        return _NORMAL.inv_cdf(min(max(uniform, 1e-16), 1 - 1e-16))

@@ -1,0 +1,102 @@
+"""The door to NVML: what the driver says of the GPUs, without a CUDA context."""
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU as the driver lists it."""
+
+    name: str
+    uuid: str
+    memory_bytes: int | None
+
+
+def driver_gpus() -> tuple[Gpu, ...]:
+    """List the driver's GPUs in PCI order; empty where there is no driver."""
+    with _session() as nvml:
+        if nvml is None:
+            return ()
+        count = nvml.nvmlDeviceGetCount()
+        return tuple(_gpu(nvml, index) for index in range(count))
+
+
+def visible_gpus() -> tuple[Gpu, ...]:
+    """List the GPUs that `CUDA_VISIBLE_DEVICES` leaves to this process.
+
+    Notes
+    -----
+    An integer in the variable counts in CUDA's own order, which is by speed
+    unless `CUDA_DEVICE_ORDER=PCI_BUS_ID`. It is read as PCI order here, which
+    differs only on machines with unlike GPUs.
+    """
+    gpus = driver_gpus()
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted is None:
+        return gpus
+    chosen = []
+    for entry in wanted.split(","):
+        gpu = _find(gpus, entry.strip())
+        if gpu is None:
+            break  # CUDA, too, ends the list at the first entry it cannot find
+        chosen.append(gpu)
+    return tuple(chosen)
+
+
+def device_names() -> tuple[str, ...]:
+    """Name the visible GPUs."""
+    return tuple(gpu.name for gpu in visible_gpus())
+
+
+def driver_version() -> str | None:
+    """Ask the driver for its version; None without a driver."""
+    with _session() as nvml:
+        return None if nvml is None else _text(nvml.nvmlSystemGetDriverVersion())
+
+
+def _find(gpus: tuple[Gpu, ...], entry: str) -> Gpu | None:
+    if entry.isdigit():
+        return gpus[int(entry)] if int(entry) < len(gpus) else None
+    matches = [gpu for gpu in gpus if entry and gpu.uuid.startswith(entry)]
+    return matches[0] if len(matches) == 1 else None
+
+
+def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401 (an untyped module)
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    try:
+        memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except nvml.NVMLError:
+        memory = None  # shared with the host on some boards
+    return Gpu(
+        name=_text(nvml.nvmlDeviceGetName(handle)),
+        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        memory_bytes=memory,
+    )
+
+
+@contextlib.contextmanager
+def _session() -> Iterator[Any]:
+    """Initialise NVML and shut it down; gives None where it cannot be had."""
+    with warnings.catch_warnings():
+        # one distribution of this module warns at import; under -W error that
+        # would take the session down for a matter of packaging
+        warnings.simplefilter("ignore")
+        import pynvml
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield None
+        return
+    try:
+        yield pynvml
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value

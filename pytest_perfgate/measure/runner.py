@@ -1,0 +1,281 @@
+"""The course of a measurement: warm-up, calibration, blocks.
+
+A schedule is a generator. It asks for a number of iterations, is sent their
+durations, and decides what to ask for next; what an iteration is, it does not
+know. So the form that calls a function and the form that lends the user a loop
+share it.
+"""
+
+import contextlib
+import math
+import statistics
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from pytest_perfgate.errors import UsageError
+from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.cpu_guard import (
+    BlockUse,
+    difference,
+    judge_blocks,
+    usable_cores,
+)
+from pytest_perfgate.measure.device import Device
+from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
+from pytest_perfgate.measure.warmup import BATCH, FEW, is_steady
+from pytest_perfgate.model import Health
+
+BLOCK_S = 0.25
+TURN_S = 0.02
+"""A block where blocks of two sides take turns."""
+COLLECT_S = 0.2
+"""Garbage is collected after this much measured time, between blocks."""
+FEWEST, MOST = 10, 5000
+"""Iterations that calibration chooses between."""
+FOR_P99 = 334
+"""Iterations a run with which three runs have the ten tail samples P99 needs."""
+P99_PATIENCE = 3.0
+"""Times the wanted duration that may be spent on having enough for P99."""
+WARMUP_SHARE = 0.5
+"""Share of the wanted duration that warm-up may take, the first call apart."""
+WARMUP_LEAST_S = 0.02
+WARMUP_LEAST = BATCH * FEW
+WARMUP_LEAST_SLOW = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """So many iterations, please."""
+
+    count: int
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What is fixed beforehand; None is found out."""
+
+    iterations: int | None
+    warmup: int | None
+    inner_loop: int
+    max_time_s: float
+    fewest: int = FEWEST
+    for_p99: int | None = None
+    """Iterations that P99 needs; None where nobody wants it."""
+    between_blocks: Callable[[], None] | None = None
+
+    def single(self, kind: str) -> "Recipe":
+        """Insist on one call an iteration, where an inner loop means nothing."""
+        if self.inner_loop == 1:
+            return self
+        raise UsageError(
+            f"inner_loop={self.inner_loop} means nothing for {kind}; "
+            "leave it out, it is for plain calls and inference"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What was measured, apart from what the driver itself collected."""
+
+    iterations: int
+    warmup: int
+    inner_loop: int
+    host_ns: tuple[int, ...]
+    """One an iteration, of the whole inner loop."""
+    wall_ns: int
+    """Of all measured blocks."""
+    cpu_time_s: tuple[float, ...]
+    """One a block: CPU seconds ÷ iterations and inner loop."""
+    health: Health
+    remarks: tuple[str, ...]
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Seconds an iteration, per call of the inner loop."""
+        return tuple(time / self.inner_loop / 1e9 for time in self.host_ns)
+
+
+Schedule = Generator[Request, Sequence[int], Outcome]
+Perform = Callable[[Request], Sequence[int]]
+
+
+def recipe(
+    context: MeasureContext, benchmark: str, *, samples_per_iteration: int = 1
+) -> Recipe:
+    """Choose between the stored plan, what the user says, and finding out."""
+    enough = math.ceil(FOR_P99 / samples_per_iteration)
+    stored = context.plans.get(benchmark)
+    own = context.calibrated.get(benchmark, context.iterations)
+    return Recipe(
+        iterations=stored.iterations if stored else own,
+        warmup=stored.warmup if stored else context.warmup,
+        inner_loop=stored.inner_loop if stored else context.inner_loop,
+        max_time_s=context.max_time_s,
+        for_p99=enough if context.wants_p99 else None,
+        between_blocks=context.between_blocks,
+    )
+
+
+def drive(schedule: Schedule, perform: Perform) -> Outcome:
+    """Carry a schedule out with a function that performs iterations."""
+    with contextlib.closing(schedule):
+        request = next(schedule)
+        while True:
+            times = perform(request)
+            try:
+                request = schedule.send(times)
+            except StopIteration as finished:
+                return _outcome(finished.value)
+
+
+def _outcome(value: object) -> Outcome:
+    if not isinstance(value, Outcome):
+        raise TypeError(f"a schedule ended with {value!r}")
+    return value
+
+
+def schedule(device: Device, wanted: Recipe) -> Schedule:
+    """Ask for a warm-up and then for blocks, and judge what came back."""
+    recent, warmup, steady = yield from _warm_up(wanted)
+    with quiet_garbage() as garbage:
+        device.measuring()
+        state = _Measured(device=device, wanted=wanted, garbage=garbage)
+        yield from _measure(state, recent)
+    return Outcome(
+        iterations=len(state.host_ns),
+        warmup=warmup,
+        inner_loop=wanted.inner_loop,
+        host_ns=tuple(state.host_ns),
+        wall_ns=sum(use.wall_ns for use in state.uses),
+        cpu_time_s=tuple(state.cpu_time_s),
+        health=judge_blocks(
+            state.uses, cores=usable_cores(), steady=steady and device.settled()
+        ),
+        remarks=_remarks(garbage),
+    )
+
+
+def _remarks(garbage: Garbage) -> tuple[str, ...]:
+    if not garbage.inside:
+        return ()
+    return (f"garbage was collected {garbage.inside} times inside blocks",)
+
+
+_WarmUp = Generator[Request, Sequence[int], tuple[Sequence[int], int, bool]]
+
+
+def _warm_up(wanted: Recipe) -> _WarmUp:
+    """Return recent durations, the number of calls made, and whether it settled."""
+    if wanted.warmup == 0:
+        return (), 0, True
+    yield Request(count=1, measured=False)  # the cold call: its time says nothing
+    if wanted.warmup is None:
+        times, steady = yield from _until_steady(wanted)
+    else:
+        times, steady = [], True
+        if wanted.warmup > 1:
+            times = list((yield Request(count=wanted.warmup - 1, measured=False)))
+    return times[-BATCH:], 1 + len(times), steady
+
+
+def _until_steady(
+    wanted: Recipe,
+) -> Generator[Request, Sequence[int], tuple[list[int], bool]]:
+    times: list[int] = []
+    limit_ns = WARMUP_SHARE * wanted.max_time_s * 1e9
+    while True:
+        left_ns = limit_ns - sum(times)
+        times += yield Request(count=_next_warmup(times, left_ns), measured=False)
+        enough = len(times) >= WARMUP_LEAST and sum(times) >= WARMUP_LEAST_S * 1e9
+        steady = is_steady(times)
+        if (enough or len(times) >= MOST) and steady:
+            return times, True
+        late = sum(times) >= limit_ns and len(times) >= WARMUP_LEAST_SLOW
+        if late or len(times) >= MOST:
+            return times, steady
+
+
+def _next_warmup(times: Sequence[int], left_ns: float) -> int:
+    """Half as many again, but no more than fit into the time that is left."""
+    if len(times) < WARMUP_LEAST_SLOW:
+        return 1
+    typical = max(statistics.median(times[-BATCH:]), 1)
+    fitting = max(1, math.ceil(left_ns / typical))
+    grown = max(BATCH, len(times) // 2)
+    return min(grown, fitting, MOST - len(times))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Measured:
+    """What the measured blocks brought so far."""
+
+    device: Device
+    wanted: Recipe
+    garbage: Garbage
+    host_ns: list[int] = field(default_factory=list)
+    uses: list[BlockUse] = field(default_factory=list)
+    cpu_time_s: list[float] = field(default_factory=list)
+    uncollected_ns: int = 0
+
+
+def _measure(
+    state: _Measured, recent: Sequence[int]
+) -> Generator[Request, Sequence[int], None]:
+    """Measure block after block; without a warm-up the first is one iteration."""
+    total = state.wanted.iterations
+    while total is None or len(state.host_ns) < total:
+        recent = recent or state.host_ns
+        count = _block_count(recent, state.wanted) if recent else 1
+        if total is not None:
+            count = min(count, total - len(state.host_ns))
+        yield from _block(state, count)
+        if total is None:
+            total = calibrate(recent or state.host_ns, state.wanted)
+
+
+def _block(state: _Measured, count: int) -> Generator[Request, Sequence[int], None]:
+    device = state.device
+    with state.garbage.block():
+        before = device.reading(closing=False)
+        times = yield Request(count=count, measured=True)
+        after = device.reading(closing=True)
+    use = difference(before, after)
+    state.host_ns += times
+    state.uses.append(use)
+    state.cpu_time_s.append(use.cpu_ns / 1e9 / count / state.wanted.inner_loop)
+    state.uncollected_ns += use.wall_ns
+    if state.uncollected_ns >= COLLECT_S * 1e9:  # several turns together
+        state.garbage.between()
+        state.uncollected_ns = 0
+    if state.wanted.between_blocks is not None:
+        device.synchronize()
+        state.wanted.between_blocks()
+
+
+def _block_count(recent: Sequence[int], wanted: Recipe) -> int:
+    length_s = BLOCK_S if wanted.between_blocks is None else TURN_S
+    typical = max(statistics.median(recent), 1)
+    return min(max(1, round(length_s * 1e9 / typical)), MOST)
+
+
+def calibrate(recent: Sequence[int], wanted: Recipe) -> int:
+    """Choose the number of iterations from recent durations.
+
+    Parameters
+    ----------
+    recent : nanoseconds of whole iterations, at least one
+
+    Returns
+    -------
+    int
+        As many as fill the wanted time, between ten and five thousand; raised
+        to what P99 needs where that takes no more than three times as long.
+    """
+    typical_s = max(statistics.median(recent), 1) / 1e9
+    filling = math.ceil(wanted.max_time_s / typical_s)
+    chosen = min(max(filling, wanted.fewest), MOST)
+    affordable = P99_PATIENCE * wanted.max_time_s / typical_s
+    if wanted.for_p99 and chosen < wanted.for_p99 <= affordable:
+        return wanted.for_p99
+    return chosen

@@ -1,0 +1,1 @@
+"""How each kind of benchmark is driven: what one iteration is."""

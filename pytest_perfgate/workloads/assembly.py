@@ -1,0 +1,139 @@
+"""From what was measured to the record that travels."""
+
+import hashlib
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_perfgate.errors import BadSample
+from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.runner import Outcome
+from pytest_perfgate.model import METRICS, Better, Measurement, Metric, Plan, Samples
+from pytest_perfgate.workloads.target import Target
+
+HOST_PEAK_MEMORY = Metric(
+    name="host_peak_memory", unit="B", definition="process-peak/1"
+)
+RESERVED_MEMORY = Metric(name="reserved_memory", unit="B", definition="reserved-peak/1")
+MEMORY = {
+    metric.name: metric
+    for metric in (METRICS["peak_memory"], RESERVED_MEMORY, HOST_PEAK_MEMORY)
+}
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a workload found besides the outcome of its schedule."""
+
+    series: tuple[Samples, ...]
+    workload: str
+    batch_size: int | None = None
+    output_digest: str | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def samples(metric: Metric, values: Sequence[float], *, where: str) -> Samples:
+    """Make samples, or say which value cannot be one.
+
+    Raises
+    ------
+    BadSample
+        There is no value, or one is NaN or infinite.
+    """
+    if not values:
+        raise BadSample(f"{where}: {metric.name} has no sample")
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            raise BadSample(
+                f"{where}: {metric.name}[{index}] is {value!r}; "
+                "every sample must be a finite number"
+            )
+    return Samples(metric=metric, values=tuple(values))
+
+
+def assemble(
+    context: MeasureContext, target: Target, outcome: Outcome, found: Findings
+) -> Measurement:
+    """Put together what one process measured of one benchmark."""
+    plan = Plan(
+        iterations=outcome.iterations,
+        warmup=outcome.warmup,
+        inner_loop=outcome.inner_loop,
+        seed=context.seed,
+        batch_size=found.batch_size,
+        threads=torch_threads(),
+        device=context.device.name,
+        workload=found.workload,
+    )
+    cpu_time = Samples(metric=METRICS["cpu_time"], values=outcome.cpu_time_s)
+    return Measurement(
+        benchmark=target.benchmark,
+        nodeid=target.nodeid,
+        run=context.run,
+        plan=plan,
+        samples=(*found.series, cpu_time),
+        health=outcome.health,
+        clock_tick_s=context.device.tick_s / outcome.inner_loop,
+        output_digest=found.output_digest,
+        alone=context.alone,
+        remarks=(*outcome.remarks, *found.remarks),
+    )
+
+
+def throughput(
+    outcome: Outcome, *, work_per_iteration: float, unit: str
+) -> tuple[Samples, ...]:
+    """Work done ÷ wall time of the measured blocks: one value a run."""
+    if not outcome.wall_ns:
+        return ()
+    work = work_per_iteration * outcome.iterations * outcome.inner_loop
+    metric = replace(METRICS["throughput"], unit=f"{unit}/s", better=Better.HIGHER)
+    return (Samples(metric=metric, values=(work / (outcome.wall_ns / 1e9),)),)
+
+
+def memory_samples(peaks: Mapping[str, int]) -> tuple[Samples, ...]:
+    """One value a run for each peak a device reports."""
+    return tuple(
+        Samples(metric=MEMORY[name], values=(float(peak),))
+        for name, peak in peaks.items()
+    )
+
+
+def torch_threads() -> int | None:
+    """Threads torch computes with, where somebody imported torch."""
+    torch = sys.modules.get("torch")
+    return None if torch is None else int(torch.get_num_threads())
+
+
+def workload_digest(kind: str, *inputs: object, **keywords: object) -> str:
+    """Digest of kind, shapes and types: the same in every process.
+
+    Values stay out, for a path or a port differs from run to run; so does the
+    model, for what changed in it is what the gate is to judge.
+    """
+    named = sorted((key, describe(value)) for key, value in keywords.items())
+    text = repr((kind, [describe(value) for value in inputs], named))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def describe(value: object, *, depth: int = 0) -> str:
+    """Name the type of a value and, where it has one, its shape."""
+    name = type(value).__name__
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        kind = getattr(value, "dtype", "")
+        return f"{name}{list(shape)!r}:{kind}" if isinstance(shape, tuple) else name
+    if depth >= _DEEPEST:
+        return name
+    if isinstance(value, Mapping):
+        items = ((str(key), describe(value[key], depth=depth + 1)) for key in value)
+        return f"{name}{sorted(items)!r}"
+    if isinstance(value, list | tuple):
+        return f"{name}[{len(value)}]{_kinds(value, depth)!r}"
+    return name
+
+
+def _kinds(values: Sequence[object], depth: int) -> list[str]:
+    return sorted({describe(value, depth=depth + 1) for value in values})

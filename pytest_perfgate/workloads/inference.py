@@ -1,0 +1,67 @@
+"""A model's forward pass under inference mode: one iteration is one call."""
+
+import contextlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.runner import Outcome
+from pytest_perfgate.model import Measurement, Samples
+from pytest_perfgate.workloads.assembly import (
+    Findings,
+    assemble,
+    memory_samples,
+    throughput,
+    workload_digest,
+)
+from pytest_perfgate.workloads.call import bound, latency_samples, run_calls
+from pytest_perfgate.workloads.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one iteration gets done; tokens win where both are known."""
+
+    batch_size: int | None = None
+    tokens: int | None = None
+
+    def throughput(self, outcome: Outcome) -> tuple[Samples, ...]:
+        if self.tokens is not None:
+            return throughput(outcome, work_per_iteration=self.tokens, unit="tokens")
+        if self.batch_size is not None:
+            return throughput(outcome, work_per_iteration=self.batch_size, unit="items")
+        return ()
+
+
+def inference_mode() -> contextlib.AbstractContextManager[object]:
+    """Enter torch's inference mode, if there can be a torch model at all."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return contextlib.nullcontext()
+    mode: contextlib.AbstractContextManager[object] = torch.inference_mode()
+    return mode
+
+
+def measure_inference(
+    context: MeasureContext,
+    target: Target,
+    model: Callable[..., object],
+    inputs: tuple[object, ...],
+    work: Work,
+) -> tuple[Measurement, object]:
+    """Measure latency, then (untimed) memory; returns the last output, too."""
+    call = bound(model, inputs, {})
+    with inference_mode():
+        outcome, calls = run_calls(context, target, call)
+        peaks = context.device.peak_memory(call)
+    found = Findings(
+        series=(
+            *latency_samples(target, outcome, calls),
+            *work.throughput(outcome),
+            *memory_samples(peaks),
+        ),
+        workload=workload_digest("inference", *inputs),
+        batch_size=work.batch_size,
+    )
+    return assemble(context, target, outcome, found), calls.result

@@ -1,0 +1,242 @@
+"""A training step: one iteration is one step, its order fixed.
+
+`zero_grad(set_to_none=True)`, forward (under autocast, if asked), loss,
+backward (scaled, if asked), then unscaling, clipping and the optimizer's step
+with the scaler's update, together the phase `optimizer`.
+"""
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_perfgate.errors import BadSample, UsageError
+from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.device import Device
+from pytest_perfgate.measure.runner import Outcome, Request, drive, recipe, schedule
+from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
+from pytest_perfgate.workloads.assembly import (
+    Findings,
+    assemble,
+    memory_samples,
+    samples,
+    throughput,
+    workload_digest,
+)
+from pytest_perfgate.workloads.target import Target
+
+PHASES = ("zero_grad", "forward", "loss", "backward", "optimizer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a step is made of; torch's own objects, used but not imported."""
+
+    model: Any
+    optimizer: Any
+    loss_fn: Callable[..., Any]
+    batch: Any
+    """A pair (inputs, target); or a mapping or a tensor without target. Inputs
+    that are a tuple or list are positional arguments, a mapping is keywords."""
+    autocast: Any = None
+    scaler: Any = None
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batch, tuple | list) and len(self.batch) != 2:
+            raise UsageError(
+                f"training_step: batch has {len(self.batch)} parts; "
+                "give a pair (inputs, target), or a mapping for model(**batch)"
+            )
+
+    @property
+    def inputs(self) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        paired = isinstance(self.batch, tuple | list)
+        inputs = self.batch[0] if paired else self.batch
+        if isinstance(inputs, Mapping):
+            return (), inputs
+        return (tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)), {}
+
+    @property
+    def targets(self) -> tuple[Any, ...]:
+        return (self.batch[1],) if isinstance(self.batch, tuple | list) else ()
+
+    def device_type(self) -> str:
+        parameter = next(iter(self.model.parameters()), None)
+        return "cpu" if parameter is None else str(parameter.device.type)
+
+    def autocasting(self) -> Callable[[], contextlib.AbstractContextManager[Any]]:
+        if self.autocast is None:
+            return contextlib.nullcontext
+        torch, kind = sys.modules["torch"], self.device_type()
+        return lambda: torch.autocast(device_type=kind, dtype=self.autocast)
+
+
+def run_step(step: Step, boundary: Callable[[str], None]) -> Any:  # noqa: ANN401 (a loss tensor)
+    """Make one step and return its loss; `boundary` is called after each phase."""
+    args, kwargs = step.inputs
+    step.optimizer.zero_grad(set_to_none=True)
+    boundary("zero_grad")
+    with step.autocasting()():
+        output = step.model(*args, **kwargs)
+        boundary("forward")
+        loss = step.loss_fn(output, *step.targets)
+        boundary("loss")
+    (loss if step.scaler is None else step.scaler.scale(loss)).backward()
+    boundary("backward")
+    _optimize(step)
+    boundary("optimizer")
+    return loss.detach()
+
+
+def _optimize(step: Step) -> None:
+    if step.clip is not None:
+        if step.scaler is not None:
+            step.scaler.unscale_(step.optimizer)
+        clip = sys.modules["torch"].nn.utils.clip_grad_norm_
+        clip(step.model.parameters(), step.clip)
+    if step.scaler is None:
+        step.optimizer.step()
+    else:
+        step.scaler.step(step.optimizer)
+        step.scaler.update()
+
+
+def check_loss(loss: Any, *, where: str) -> None:  # noqa: ANN401
+    """Refuse a step that trains nothing.
+
+    Raises
+    ------
+    BadSample
+        The loss is NaN or infinite.
+    """
+    value = float(loss)
+    if not math.isfinite(value):
+        raise BadSample(
+            f"{where}: the loss is {value} at the end; a step that diverged does "
+            "other work than one that trains: lower the learning rate, or look "
+            "for the error in the code under test"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Steps:
+    """Performs iterations by stepping, and collects the phases."""
+
+    device: Device
+    step: Step
+    phases_s: dict[str, list[float]] = field(
+        default_factory=lambda: {phase: [] for phase in PHASES}
+    )
+    loss: Any = None
+    _marks: list[object] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> list[int]:
+        return [self._once(measured=request.measured) for _ in range(request.count)]
+
+    def _once(self, *, measured: bool) -> int:
+        device = self.device
+        boundary = self._stretched if device.stretches else self._boundary
+        device.synchronize()
+        started = device.now_ns()
+        self._marks = [device.mark()]
+        self.loss = run_step(self.step, boundary)
+        device.synchronize()
+        duration = device.now_ns() - started
+        if measured:
+            self._file()
+        return duration
+
+    def _boundary(self, phase: str) -> None:
+        del phase
+        self._marks.append(self.device.mark())
+
+    def _stretched(self, phase: str) -> None:
+        """Slow a phase down; on a GPU the device must have caught up first."""
+        self.device.synchronize()
+        own_s = self.device.span_s(self._marks[-1], self._now())
+        self.device.stretch(int(own_s * 1e9), f"phase:{phase}")
+        self._boundary(phase)
+
+    def _now(self) -> object:
+        mark = self.device.mark()
+        self.device.synchronize()
+        return mark
+
+    def _file(self) -> None:
+        spans = zip(PHASES, self._marks, self._marks[1:], strict=False)
+        for phase, first, second in spans:
+            self.phases_s[phase].append(self.device.span_s(first, second))
+
+
+def measure_training(
+    context: MeasureContext, target: Target, step: Step, *, batch_size: int | None
+) -> tuple[Measurement, Any]:
+    """Measure a training step; returns the record and the last loss."""
+    device = context.device
+    steps = Steps(device=device, step=step)
+    wanted = recipe(context, target.benchmark).single("a training step")
+    device.begin(target.benchmark, run=context.run, slowdown=context.slowdown)
+    scale = _Scale(step.scaler)
+    outcome = drive(schedule(device, wanted), scale.watching(steps))
+    check_loss(steps.loss, where=target.benchmark)
+    peaks = device.peak_memory(lambda: run_step(step, lambda _: None))
+    found = Findings(
+        series=(
+            *_series(target, outcome, steps),
+            *_throughput(outcome, batch_size),
+            *memory_samples(peaks),
+        ),
+        workload=workload_digest("training_step", step.batch),
+        batch_size=batch_size,
+        remarks=scale.remarks(),
+    )
+    return assemble(context, target, outcome, found), steps.loss
+
+
+def _series(target: Target, outcome: Outcome, steps: Steps) -> tuple[Samples, ...]:
+    where = target.benchmark
+    on_device = steps.device.name.startswith("cuda")
+    definition = "event-span/1" if on_device else "host-wall/1"
+    phases = (
+        samples(
+            Metric(name=f"phase:{phase}", unit="s", definition=definition),
+            values,
+            where=where,
+        )
+        for phase, values in steps.phases_s.items()
+    )
+    return samples(METRICS["step_time"], outcome.seconds, where=where), *phases
+
+
+def _throughput(outcome: Outcome, batch_size: int | None) -> tuple[Samples, ...]:
+    if batch_size is None:
+        return ()
+    return throughput(outcome, work_per_iteration=batch_size, unit="items")
+
+
+class _Scale:
+    """Notices a loss scale that moves while we measure: such steps are skipped."""
+
+    def __init__(self, scaler: Any) -> None:  # noqa: ANN401
+        self._scaler = scaler
+        self._seen: set[float] = set()
+
+    def watching(self, steps: Steps) -> Callable[[Request], list[int]]:
+        if self._scaler is None:
+            return steps
+
+        def perform(request: Request) -> list[int]:
+            times = steps(request)
+            if request.measured:
+                self._seen.add(float(self._scaler.get_scale()))
+            return times
+
+        return perform
+
+    def remarks(self) -> tuple[str, ...]:
+        if len(self._seen) < 2:
+            return ()
+        return (f"loss scale moved while measuring: {sorted(self._seen)}",)
