@@ -1,0 +1,81 @@
+"""May these numbers be compared at all: machines and plans side by side."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from pytest_perfgate.model import Difference, Environment, Metric, Plan
+
+_CLOCKS = ("mhz", "clock")
+_ABSENT = "not recorded"
+
+Facts = Mapping[str, str | int | float | bool | None]
+
+
+def compare_environments(
+    baseline: Environment, candidate: Environment
+) -> tuple[Difference, ...]:
+    """List what differs between two machines.
+
+    Returns
+    -------
+    tuple of Difference
+        Differences of hardware forbid a comparison; a field that one side did
+        not record at all does not, for a newer version may record more. Those
+        of software never do: an upgrade that slows the code is what the gate
+        is for. Current clock figures are no difference: they change by the
+        second.
+    """
+    found = []
+    if baseline.key != candidate.key:
+        found.append(_difference("key", baseline.key, candidate.key, forbids=True))
+    if baseline.fake != candidate.fake:
+        found.append(_difference("fake", baseline.fake, candidate.fake, forbids=True))
+    found += _facts(baseline.hardware, candidate.hardware, forbids=True)
+    found += _facts(baseline.software, candidate.software, forbids=False)
+    return tuple(found)
+
+
+def _facts(baseline: Facts, candidate: Facts, *, forbids: bool) -> list[Difference]:
+    found = []
+    for name in sorted(baseline.keys() | candidate.keys()):
+        if any(word in name.lower() for word in _CLOCKS):
+            continue
+        before, now = baseline.get(name, _ABSENT), candidate.get(name, _ABSENT)
+        if before != now:
+            both = name in baseline and name in candidate
+            found.append(_difference(name, before, now, forbids=forbids and both))
+    return found
+
+
+def compare_plans(baseline: Plan, candidate: Plan) -> tuple[Difference, ...]:
+    """List in what two plans differ; each difference forbids a comparison."""
+    return tuple(
+        _difference(each.name, before, now, forbids=True)
+        for each in fields(Plan)
+        if (before := getattr(baseline, each.name))
+        != (now := getattr(candidate, each.name))
+    )
+
+
+def compare_metrics(baseline: Metric, candidate: Metric) -> tuple[Difference, ...]:
+    """List in what two definitions of a metric differ; each forbids a comparison."""
+    return tuple(
+        _difference(f"{baseline.name}.{name}", before, now, forbids=True)
+        for name in ("unit", "better", "definition", "exact")
+        if (before := getattr(baseline, name)) != (now := getattr(candidate, name))
+    )
+
+
+def _difference(
+    name: str, baseline: object, candidate: object, *, forbids: bool
+) -> Difference:
+    return Difference(
+        field=name, baseline=str(baseline), candidate=str(candidate), forbids=forbids
+    )
+
+
+def difference_text(differences: tuple[Difference, ...]) -> str:
+    """Write differences for a verdict: `iterations was 50, is 60`."""
+    return "; ".join(
+        f"{each.field} was {each.baseline}, is {each.candidate}" for each in differences
+    )

@@ -1,0 +1,177 @@
+"""What `--perfgate-update` does to a baseline: pure rules, no file is touched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pytest_perfgate.model import (
+    Baseline,
+    Metric,
+    Outcome,
+    Plan,
+    Reason,
+    Session,
+    Verdict,
+)
+
+KEPT_SESSIONS = 10
+_TOLERATED_SHARE = 0.25
+_FEWEST_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What was just measured and would be stored."""
+
+    plan: Plan
+    metrics: Mapping[str, Metric]
+    session: Session
+    sketch: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """The new baseline and the verdict that tells what was done, or a refusal."""
+
+    verdict: Verdict
+    baseline: Baseline | None
+
+    @property
+    def refused(self) -> bool:
+        return self.baseline is None
+
+
+def update_baseline(
+    stored: Baseline | None,
+    recording: Recording,
+    *,
+    verdict: Verdict | None = None,
+    force: bool = False,
+) -> Update:
+    """Decide what becomes of a baseline.
+
+    Parameters
+    ----------
+    stored : the baseline so far, None where there is none
+    recording : the new session
+    verdict : the new session judged against `stored`
+    force : store also what is inconclusive
+
+    Returns
+    -------
+    Update
+        Nothing stored: the first session. `unchanged` adds the session and
+        keeps the latest ten, which is how the gate learns how much this
+        machine drifts. `improved`, `regressed` and another plan, other
+        hardware or another definition of a metric replace all sessions, and
+        the anchor with them. `inconclusive` is refused unless forced, which
+        replaces too. What failed, was disturbed or never became steady is
+        refused always.
+    """
+    reason = _unfit(recording)
+    if reason is not None:
+        return _refused(Outcome.INVALID, reason[0], reason[1])
+    if stored is None:
+        return _stored(recording, Reason.FIRST_SESSION, "")
+    if verdict is None:
+        raise ValueError("verdict=None is not allowed where a baseline is stored")
+    return _by_verdict(stored, recording, verdict=verdict, force=force)
+
+
+def _by_verdict(
+    stored: Baseline, recording: Recording, *, verdict: Verdict, force: bool
+) -> Update:
+    match verdict.outcome:
+        case Outcome.UNCHANGED:
+            return _added(stored, recording)
+        case Outcome.SKIPPED if verdict.reason is Reason.NOT_GATED:
+            return _added(stored, recording)
+        case Outcome.INCONCLUSIVE if not force:
+            detail = f"{verdict.reason}; --perfgate-update-force stores it all the same"
+            return _refused(Outcome.INCONCLUSIVE, verdict.reason, detail)
+        case (
+            Outcome.IMPROVED
+            | Outcome.REGRESSED
+            | Outcome.INCOMPARABLE
+            | Outcome.INCONCLUSIVE
+            | Outcome.NO_BASELINE
+        ):
+            return _stored(recording, Reason.REPLACED, f"was {verdict.outcome}")
+        case _:
+            return _refused(verdict.outcome, verdict.reason, verdict.detail)
+
+
+def _added(stored: Baseline, recording: Recording) -> Update:
+    session = _bare(recording)
+    kept = (*stored.sessions, session)[-KEPT_SESSIONS:]
+    baseline = replace(
+        stored,
+        sessions=kept,
+        metrics=recording.metrics,
+        sketch=recording.sketch,
+        counts=recording.counts,
+    )
+    detail = f"{len(kept)} sessions"
+    return Update(
+        verdict=Verdict(
+            outcome=Outcome.RECORDED, reason=Reason.SESSION_ADDED, detail=detail
+        ),
+        baseline=baseline,
+    )
+
+
+def _stored(recording: Recording, reason: Reason, detail: str) -> Update:
+    session = _bare(recording)
+    return Update(
+        verdict=Verdict(outcome=Outcome.RECORDED, reason=reason, detail=detail),
+        baseline=Baseline(
+            plan=recording.plan,
+            metrics=recording.metrics,
+            sessions=(session,),
+            anchor=session,
+            sketch=recording.sketch,
+            counts=recording.counts,
+        ),
+    )
+
+
+def _refused(outcome: Outcome, reason: Reason, detail: str) -> Update:
+    verdict = Verdict(outcome=outcome, reason=reason, detail=detail)
+    return Update(verdict=verdict, baseline=None)
+
+
+def _bare(recording: Recording) -> Session:
+    """Leave out what the runs keep for today's limits only."""
+    return replace(
+        recording.session,
+        runs=tuple(
+            replace(
+                run,
+                statistics={
+                    name: {
+                        statistic: number
+                        for statistic, number in statistics.items()
+                        if "/" not in statistic
+                    }
+                    for name, statistics in run.statistics.items()
+                    if name in recording.metrics
+                },
+            )
+            for run in recording.session.runs
+        ),
+    )
+
+
+def _unfit(recording: Recording) -> tuple[Reason, str] | None:
+    """Say why a session is not to be stored whatever its numbers are."""
+    runs = recording.session.runs
+    exact = all(metric.exact for metric in recording.metrics.values())
+    if len(runs) < _FEWEST_RUNS and not exact:
+        return Reason.TOO_FEW_RUNS, f"has {len(runs)} runs, needs {_FEWEST_RUNS}"
+    disturbed = sum(run.disturbed for run in runs)
+    if disturbed > _TOLERATED_SHARE * len(runs):
+        return Reason.DISTURBED, f"{disturbed} of {len(runs)} runs were disturbed"
+    unsteady = sum(not run.steady for run in runs)
+    if unsteady > _TOLERATED_SHARE * len(runs):
+        return Reason.NOT_STEADY, f"{unsteady} of {len(runs)} runs never became steady"
+    return None
