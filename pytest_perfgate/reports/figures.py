@@ -44,7 +44,9 @@ def change_text(judgement: Judgement) -> str:
 def _change(metric: Metric, comparison: Comparison) -> str:
     seen = change(metric, comparison)
     if metric.exact or not math.isfinite(seen.ratio) or seen.ratio <= 0:
-        return f"{comparison.candidate - comparison.baseline:+.6g}"
+        difference = comparison.candidate - comparison.baseline
+        sign = "-" if difference < 0 else "+"
+        return f"{sign}{value_text(metric, abs(difference))}"
     return format_change(seen.ratio)
 
 
@@ -112,6 +114,8 @@ def _interval(seen: Change) -> str:
 def _with_limit(text: str, judgement: Judgement) -> str:
     if judgement.budget is None:
         return text
+    if judgement.metric.exact:
+        return f"{text}, allowed +{_fraction(judgement.budget)}"
     return f"{text}, allowed {ratio_text(allowed(judgement.metric, judgement.budget))}"
 
 

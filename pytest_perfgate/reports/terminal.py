@@ -4,8 +4,8 @@ Two layouts. Where a whole row fits on one line with room for the benchmark's
 name, each judged statistic is one line; else it is two: name and verdict above,
 numbers below. Neither ever wraps inside a cell. Of the numbers below, where
 they do not fit, the least needed go first: the smallest change that would have
-been seen, the budget, the baseline's value, the value now. The verdict never
-goes.
+been seen, the budget, the baseline's value, the value now; then the interval is cut.
+The verdict never goes.
 """
 
 from collections import Counter
@@ -179,8 +179,7 @@ def _side_notes(judgement: Judgement, *, verbose: bool) -> tuple[str, ...]:
 def _lay_out(rows: Sequence[_Row], width: int) -> Iterator[Line]:
     columns = _widths(rows)
     verdict = max(display_width(row.verdict) for row in rows)
-    numbers = sum(columns.values()) + len(_GAP) * len(columns)
-    name = width - 2 - numbers - len(_GAP) - verdict
+    name = width - 2 - _total(columns) - 2 * len(_GAP) - verdict
     longest = max(display_width(row.name) for row in rows)
     if name >= min(longest, _NAME_AT_LEAST):
         yield from _one_line_each(rows, columns, min(name, longest), width)
@@ -199,10 +198,15 @@ def _widths(rows: Sequence[_Row]) -> dict[str, int]:
 def _fitting(columns: dict[str, int], width: int) -> dict[str, int]:
     kept = dict(columns)
     for key in _DROPPED_FIRST:
-        if sum(kept.values()) + len(_GAP) * (len(kept) - 1) <= width:
-            break
+        if _total(kept) <= width:
+            return kept
         del kept[key]
-    return kept
+    excess = max(0, _total(kept) - width)
+    return kept | {"change": kept["change"] - excess}
+
+
+def _total(columns: dict[str, int]) -> int:
+    return sum(columns.values()) + len(_GAP) * (len(columns) - 1)
 
 
 def _one_line_each(
@@ -283,7 +287,7 @@ def _totals(report: Report, width: int) -> Iterator[Line]:
     yield Line(segments=tuple(current))
     leaning = directions(report)
     if leaning:
-        yield line(leaning, "light")
+        yield from _prose(leaning, width, "light")
 
 
 def _width(segments: Sequence[Segment]) -> int:

@@ -15,6 +15,7 @@ from pytest_perfgate.reports.layout import (
     line,
     pad,
     shorten_id,
+    wrap,
 )
 from pytest_perfgate.units import format_change, format_value
 
@@ -72,7 +73,7 @@ def render(updates: Iterable[Update], *, width: int) -> tuple[Line, ...]:
         for _, group in groupby(ordered, key=lambda one: (one.action, one.benchmark))
     ]
     lines = [entry for block in blocks for entry in _block(block, room)]
-    return (*lines, line(_summary(blocks), "bold"))
+    return (*lines, *(line(text, "bold") for text in wrap(_summary(blocks), room)))
 
 
 def _rank(update: Update) -> tuple[int, str, str, str]:

@@ -178,8 +178,8 @@ def directions(report: Report) -> str:
     up = sum(ratio > 1 for _, ratio in compared)
     down = sum(ratio < 1 for _, ratio in compared)
     equal = len(compared) - up - down
-    text = f"{len(compared)} compared, by estimate: {up} {worse}, {down} {better}"
-    return f"{text}, {equal} equal" if equal else text
+    text = f"{len(compared):,} compared, by estimate: {up:,} {worse}, {down:,} {better}"
+    return f"{text}, {equal:,} equal" if equal else text
 
 
 def counted(number: int, noun: str) -> str:

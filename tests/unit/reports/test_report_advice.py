@@ -1,0 +1,112 @@
+"""Every verdict that asks for something has a way out."""
+
+import pytest
+
+from pytest_perfgate.model import Difference, Outcome, Reason
+from pytest_perfgate.reports.advice import ADVICE, advice, needed_runs, next_steps
+from pytest_perfgate.reports.words import GREEN
+
+NOTHING_TO_DO = {
+    Reason.WITHIN_BUDGET,
+    Reason.FASTER,
+    Reason.FASTER_BEYOND_BUDGET,
+    Reason.WITHIN_LIMIT,
+    Reason.COUNT_EQUAL,
+    Reason.SKIPPED,
+    Reason.NOT_GATED,
+    Reason.FIRST_SESSION,
+    Reason.SESSION_ADDED,
+    Reason.REPLACED,
+}
+
+
+def test_every_reason_is_advised_or_asks_for_nothing():
+    assert set(ADVICE) == set(Reason) - NOTHING_TO_DO
+    assert all(ADVICE.values())
+
+
+def test_backticks_are_paired_so_that_commands_can_be_marked():
+    assert all(text.count("`") % 2 == 0 for text in ADVICE.values())
+
+
+def test_one_step_for_each_outcome_and_reason_worst_first(each_outcome):
+    steps = next_steps(each_outcome)
+    assert [step.outcome for step in steps] == [
+        Outcome.REGRESSED,
+        Outcome.ERROR,
+        Outcome.INVALID,
+        Outcome.INCOMPARABLE,
+        Outcome.MISSING,
+        Outcome.NO_BASELINE,
+        Outcome.INCONCLUSIVE,
+    ]
+    assert {step.count for step in steps} == {1}
+
+
+@pytest.mark.parametrize("outcome", sorted(GREEN))
+def test_green_asks_for_nothing(make_result, outcome):
+    assert advice(make_result("a", outcome)) == ""
+
+
+def test_the_most_runs_that_anything_needs(make_report, make_result):
+    results = [
+        make_result(f"{n}", Outcome.INCONCLUSIVE, detail=f"needs {n} runs")
+        for n in ("14", "9", "1,024")
+    ]
+    (step,) = next_steps(make_report(results))
+    assert step.count == 3
+    assert "`--perfgate-runs 3:1024`" in step.text
+
+
+def test_noise_without_a_number_of_runs_names_no_number(make_result):
+    result = make_result("a", Outcome.INCONCLUSIVE, Reason.TOO_NOISY)
+    assert needed_runs(result.verdict) is None
+    assert "--perfgate-runs" not in advice(result)
+    assert "quieter machine" in advice(result)
+
+
+def test_incomparable_names_the_fields_that_forbid(make_result):
+    result = make_result(
+        "a",
+        Outcome.INCOMPARABLE,
+        differences=tuple(
+            Difference(field=f"f{n}", baseline="1", candidate="2", forbids=n != 1)
+            for n in range(9)
+        ),
+    )
+    text = advice(result)
+    assert text.startswith("f0: 1 → 2; f2: 1 → 2;")
+    assert "f1:" not in text
+    assert "and 2 more" in text
+
+
+def test_incomparable_without_fields_still_has_a_way_out(make_result):
+    result = make_result("a", Outcome.INCOMPARABLE, Reason.METRIC_DIFFERS)
+    assert advice(result) == ADVICE[Reason.METRIC_DIFFERS]
+
+
+def test_a_difference_cannot_break_the_line(make_result):
+    bad = Difference(field="a\nb", baseline="\x1b[0m", candidate="y", forbids=True)
+    result = make_result("a", Outcome.INCOMPARABLE, differences=(bad,))
+    assert "\n" not in advice(result)
+    assert "\x1b" not in advice(result)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "words"),
+    [
+        (
+            Outcome.NO_BASELINE,
+            Reason.NOTHING_STORED,
+            "`pytest --perfgate --perfgate-update`",
+        ),
+        (Outcome.MISSING, Reason.GONE, "`perfgate baselines prune BENCHMARK`"),
+        (
+            Outcome.REGRESSED,
+            Reason.CONFIRMED_WITHOUT_BASE,
+            "on the commit of the baseline",
+        ),
+    ],
+)
+def test_the_way_out_is_a_command(make_result, outcome, reason, words):
+    assert words in advice(make_result("a", outcome, reason))

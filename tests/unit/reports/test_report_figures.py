@@ -1,0 +1,122 @@
+"""Numbers read the same everywhere, and agree with each other."""
+
+import math
+
+import pytest
+
+from pytest_perfgate.model import Outcome, Reason
+from pytest_perfgate.reports import figures
+
+
+@pytest.fixture
+def judge(make_judgement):
+    def make(metric="latency", ratio=1.421, **changes):
+        return make_judgement(
+            metric,
+            "median",
+            Outcome.REGRESSED,
+            Reason.CONFIRMED_WITHOUT_BASE,
+            ratio,
+            **changes,
+        )
+
+    return make
+
+
+def test_a_latency(judge):
+    judgement = judge()
+    assert figures.baseline_text(judgement) == "812 µs"
+    assert figures.now_text(judgement) == "1.15 ms"
+    assert figures.change_with_interval(judgement) == "+42.1 % [+37.8…+47.1]"
+    assert figures.budget_text(judgement) == "5 %"
+    assert figures.detectable_text(judgement) == "6.1 %"
+    assert (
+        figures.ratio_sentence(judgement) == "1.42× (interval 1.38–1.47), allowed 1.05×"
+    )
+
+
+def test_a_change_says_percent_and_times_without_contradiction(judge, make_comparison):
+    judgement = judge(comparison=make_comparison(2.3, baseline=0.1, candidate=0.23))
+    assert figures.change_text(judgement) == "+130 % (2.30×)"
+
+
+def test_a_throughput_falls(judge, make_comparison):
+    judgement = judge(
+        "throughput", comparison=make_comparison(1.25, baseline=500.0, candidate=400.0)
+    )
+    assert figures.change_text(judgement) == "-20.0 %"
+    assert figures.interval_text(judgement) == "-22.7…-17.5"
+    assert (
+        figures.ratio_sentence(judgement) == "0.80× (interval 0.77–0.82), allowed 0.95×"
+    )
+
+
+def test_an_exact_count_changes_by_a_number(judge, launches, make_comparison):
+    comparison = make_comparison(1.1, baseline=30.0, candidate=33.0, detectable=None)
+    judgement = judge(launches, comparison=comparison, budget=0.0)
+    assert figures.change_with_interval(judgement) == "+3"
+    assert figures.detectable_text(judgement) == figures.NOTHING
+    assert figures.ratio_sentence(judgement) == "+3, allowed +0 %"
+
+
+@pytest.mark.parametrize("ratio", [math.inf, 0.0, math.nan])
+def test_no_ratio_no_percentage(judge, make_comparison, ratio):
+    comparison = make_comparison(
+        ratio, baseline=0.0, candidate=0.003, low=ratio, high=math.inf
+    )
+    judgement = judge(comparison=comparison)
+    assert figures.change_with_interval(judgement) == "+3.00 ms"
+    assert figures.ratio_sentence(judgement).startswith("+3.00 ms")
+
+
+def test_nothing_compared_is_a_dash_everywhere(judge):
+    judgement = judge(ratio=None, budget=None)
+    for text in (
+        figures.baseline_text,
+        figures.now_text,
+        figures.change_text,
+        figures.change_with_interval,
+        figures.budget_text,
+        figures.detectable_text,
+    ):
+        assert text(judgement) == figures.NOTHING
+    assert figures.interval_text(judgement) == ""
+    assert figures.ratio_sentence(judgement) == ""
+
+
+def test_without_a_budget_nothing_is_allowed_or_forbidden(judge):
+    assert figures.ratio_sentence(judge(budget=None)) == "1.42× (interval 1.38–1.47)"
+
+
+def test_an_infinite_detectable_change_is_a_dash(judge, make_comparison):
+    judgement = judge(comparison=make_comparison(1.1, detectable=math.inf))
+    assert figures.detectable_text(judgement) == figures.NOTHING
+
+
+def test_a_wide_interval_drops_its_decimals(judge, make_comparison):
+    judgement = judge(comparison=make_comparison(5.0, low=0.4, high=20.0))
+    assert figures.interval_text(judgement) == "-60.0…+1,900"
+
+
+def test_a_large_ratio():
+    assert figures.ratio_text(9.994) == "9.99×"
+    assert figures.ratio_text(12.345) == "12.3×"
+
+
+def test_another_unit(judge, energy, make_comparison):
+    judgement = judge(energy, comparison=make_comparison(1.1, baseline=12.5))
+    assert figures.baseline_text(judgement) == "12.5 J"
+
+
+def test_cost():
+    cost = {
+        "seconds": 182.4,
+        "runs": 36.0,
+        "workers": 1.0,
+        "start_up_s": 2.0,
+        "share": 0.25,
+    }
+    assert (
+        figures.cost_text(cost)
+        == "182 s, 36 runs, 1 worker, start up 2.00 s, share 0.25"
+    )

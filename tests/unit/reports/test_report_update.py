@@ -1,0 +1,97 @@
+"""An update shows old and new, and above all what it refused."""
+
+import pytest
+
+from pytest_perfgate.reports.layout import display_width
+from pytest_perfgate.reports.update import Action, Update, render
+
+
+def _update(benchmark, action, old=1e-3, new=1.1e-3, **rest):
+    given = {"metric": "latency", "statistic": "median", "unit": "s"} | rest
+    return Update(benchmark=benchmark, action=action, old=old, new=new, **given)
+
+
+UPDATES = (
+    _update("benches/bench_a.py::bench_new", Action.RECORDED, old=None),
+    _update("benches/bench_a.py::bench_same[1]", Action.ADDED_SESSION),
+    _update("benches/bench_a.py::bench_same[1]", Action.ADDED_SESSION, statistic="p99"),
+    _update(
+        "benches/bench_a.py::bench_faster",
+        Action.REPLACED,
+        new=4e-4,
+        detail="improved: the old sessions were dropped",
+    ),
+    _update(
+        "benches/bench_b.py::bench_noisy[" + "x" * 120 + "]",
+        Action.REFUSED,
+        detail="inconclusive: too-noisy; --perfgate-update-force records it all the same",
+    ),
+    Update(
+        benchmark="benches/bench_b.py::bench_broken\n\x1b[31m",
+        action=Action.REFUSED,
+        detail="error:\nbody-raised",
+    ),
+    _update(
+        "benches/bench_b.py::bench_counts",
+        Action.REPLACED,
+        metric="syncs",
+        statistic="count",
+        old=0.0,
+        new=3.0,
+        unit="1",
+    ),
+    _update("benches/bench_b.py::bench_gone_metric", Action.REPLACED, new=None),
+)
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_golden(assert_golden, width):
+    lines = render(UPDATES, width=width)
+    text = "\n".join(one.text.rstrip() for one in lines) + "\n"
+    assert_golden(f"report_update_{width}.txt", text)
+
+
+@pytest.mark.parametrize("width", [10, 50, 80, 140])
+def test_nothing_wider_than_the_terminal_and_nothing_that_does_not_print(width):
+    for one in render(UPDATES, width=width):
+        assert display_width(one.text) <= max(width, 50)
+        assert one.text.isprintable()
+
+
+def test_refused_comes_first_and_all_are_counted():
+    lines = [one.text for one in render(UPDATES, width=100)]
+    assert lines[0].startswith("✗ ")
+    assert lines[0].endswith("refused")
+    assert (
+        lines[-1] == "baselines: 2 refused, 3 replaced, 1 recorded, 1 added a session"
+    )
+
+
+def test_old_new_and_change():
+    (_, figures, _) = render([_update("b", Action.REPLACED)], width=80)
+    assert figures.text.split() == [
+        "latency·median",
+        "1.00",
+        "ms",
+        "→",
+        "1.10",
+        "ms",
+        "+10.0",
+        "%",
+    ]
+
+
+def test_zero_has_no_percentage():
+    text = "\n".join(one.text for one in render(UPDATES, width=100))
+    assert "syncs·count" in text
+    assert "0 → 3  +3" in text
+    assert "inf" not in text
+
+
+def test_order_of_the_input_does_not_matter():
+    assert render(UPDATES, width=80) == render(reversed(UPDATES), width=80)
+
+
+def test_nothing_changed():
+    (only,) = render([], width=80)
+    assert only.text == "no baseline was changed"
