@@ -15,7 +15,8 @@ of an environment, where it means "could not be found out".
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from pytest_perfgate.model import (
     METRICS,
@@ -31,6 +32,8 @@ from pytest_perfgate.model import (
 )
 from pytest_perfgate.store.fields import Json, Node, Scalar
 from pytest_perfgate.store.layout import tidy
+
+N = TypeVar("N", int, float)
 
 _RATIO_UNITS = frozenset({"s", "B"})
 """Units of metrics that are compared as ratios: zero or less is impossible."""
@@ -285,16 +288,16 @@ def encode_runs(runs: Sequence[RunSummary]) -> Json:
         alone=[run.alone for run in runs],
         disturbed=[run.disturbed for run in runs],
         steady=[run.steady for run in runs],
-        drift=_encode_drift(runs) or None,
+        drift=_encode_sparse([run.drift for run in runs]) or None,
+        samples=_encode_sparse([run.samples for run in runs]) or None,
         statistics=_encode_statistics(runs),
     )
 
 
-def _encode_drift(runs: Sequence[RunSummary]) -> Json:
-    metrics = {metric for run in runs for metric in run.drift}
+def _encode_sparse(rows: Sequence[Mapping[str, float]]) -> Json:
+    names = {name for row in rows for name in row}
     return {
-        metric: [[run.drift[metric]] if metric in run.drift else [] for run in runs]
-        for metric in metrics
+        name: [[row[name]] if name in row else [] for row in rows] for name in names
     }
 
 
@@ -327,7 +330,7 @@ def decode_runs(
         "disturbed",
         "steady",
         "statistics",
-        optional=("drift",),
+        optional=("drift", "samples"),
     )
     iterations = [item.integer(minimum=1) for item in fields["iterations"].items()]
     count = len(iterations)
@@ -336,7 +339,8 @@ def decode_runs(
     disturbed = _column(fields["disturbed"], count)
     steady = _column(fields["steady"], count)
     statistics = _decode_statistics(fields["statistics"], count, positive=positive)
-    drift = _decode_drift(fields.get("drift"), count)
+    drift = _decode_sparse(fields.get("drift"), count, read=Node.number)
+    samples = _decode_sparse(fields.get("samples"), count, read=_count)
     return tuple(
         RunSummary(
             iterations=iterations[index],
@@ -346,6 +350,7 @@ def decode_runs(
             alone=alone[index].boolean(),
             disturbed=disturbed[index].boolean(),
             steady=steady[index].boolean(),
+            samples=samples[index],
         )
         for index in range(count)
     )
@@ -380,13 +385,19 @@ def _decode_statistic(node: Node, *, above: float | None) -> RunStatistic:
     return RunStatistic(value=value.number(above=above), se=se.number(minimum=0))
 
 
-def _decode_drift(node: Node | None, count: int) -> list[dict[str, float]]:
-    rows: list[dict[str, float]] = [{} for _ in range(count)]
+def _decode_sparse(
+    node: Node | None, count: int, *, read: Callable[[Node], N]
+) -> list[dict[str, N]]:
+    rows: list[dict[str, N]] = [{} for _ in range(count)]
     members = {} if node is None else node.members()
     for metric, column in members.items():
         for row, cell in zip(rows, _column(column, count), strict=True):
-            row.update((metric, value.number()) for value in _at_most_one(cell))
+            row.update((metric, read(value)) for value in _at_most_one(cell))
     return rows
+
+
+def _count(node: Node) -> int:
+    return node.integer(minimum=1)
 
 
 def _at_most_one(node: Node) -> list[Node]:

@@ -1,8 +1,8 @@
 """Baseline files to JSON and back; the format's history is in `codec`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from pytest_perfgate.model import Baseline, BaselineFile, Metric, Session
+from pytest_perfgate.model import METRICS, Baseline, BaselineFile, Metric, Session
 from pytest_perfgate.store.codec import (
     decode_environment,
     decode_metric_body,
@@ -112,9 +112,13 @@ def decode_baseline(node: Node) -> Baseline:
 def _decode_sessions(
     node: Node, *, metrics: Mapping[str, Metric]
 ) -> tuple[Session, ...]:
-    sessions = tuple(decode_session(item, metrics=metrics) for item in node.items())
-    if not sessions:
+    items = node.items()
+    if not items:
         raise node.refuse("at least one session")
+    sessions = tuple(decode_session(item, metrics=metrics) for item in items)
+    # only older sessions may know a metric that is not measured any more
+    newest = items[-1].members()["runs"].members()
+    _known(newest["statistics"], metrics)
     return sessions
 
 
@@ -138,13 +142,11 @@ def encode_session(session: Session) -> Json:
 
 
 def decode_session(node: Node, *, metrics: Mapping[str, Metric]) -> Session:
-    """Decode a session; only the baseline's own metrics may occur in it."""
     fields = node.fields("time", "environment_digest", "runs", optional=("commit",))
-    runs = decode_runs(fields["runs"], positive=ratio_metrics(metrics))
+    positive = ratio_metrics({**METRICS, **metrics})
+    runs = decode_runs(fields["runs"], positive=positive)
     if not runs:
         raise fields["runs"].corrupt("expected at least one run")
-    for part in ("statistics", "drift"):
-        _known(fields["runs"].members().get(part), metrics)
     return Session(
         time=fields["time"].string(),
         commit=optional_string(fields, "commit"),
@@ -153,11 +155,9 @@ def decode_session(node: Node, *, metrics: Mapping[str, Metric]) -> Session:
     )
 
 
-def _known(
-    node: Node | None, metrics: Sequence[str] | Mapping[str, Metric]
-) -> dict[str, Node]:
+def _known(node: Node, metrics: Mapping[str, Metric]) -> dict[str, Node]:
     """Return the members of an object whose keys are names of metrics."""
-    members = {} if node is None else node.members()
+    members = node.members()
     for name, member in members.items():
         if name not in metrics:
             raise member.corrupt("this metric is not among the benchmark's metrics")

@@ -164,6 +164,7 @@ def encode_judgement(judgement: Judgement) -> Json:
         statistic=judgement.statistic,
         verdict=encode_verdict(judgement.verdict),
         budget=judgement.budget,
+        bound=judgement.bound,
         gated=judgement.gated,
         comparison=None if comparison is None else encode_comparison(comparison),
         remarks=list(judgement.remarks),
@@ -175,6 +176,7 @@ def decode_judgement(node: Node) -> Judgement:
         "metric",
         "statistic",
         "verdict",
+        "bound",
         "gated",
         "remarks",
         optional=("budget", "comparison"),
@@ -185,6 +187,7 @@ def decode_judgement(node: Node) -> Judgement:
         statistic=fields["statistic"].string(),
         verdict=decode_verdict(fields["verdict"]),
         budget=optional_number(fields, "budget"),
+        bound=fields["bound"].string(),
         gated=fields["gated"].boolean(),
         comparison=decode_comparison(comparison) if comparison else None,
         remarks=fields["remarks"].strings(),
@@ -203,6 +206,7 @@ def encode_comparison(comparison: Comparison) -> Json:
         baseline_runs=comparison.baseline_runs,
         candidate_runs=comparison.candidate_runs,
         spread=comparison.spread,
+        absolute=comparison.absolute,
         detectable=comparison.detectable,
     )
 
@@ -216,6 +220,7 @@ def decode_comparison(node: Node) -> Comparison:
         "baseline_runs",
         "candidate_runs",
         "spread",
+        "absolute",
         optional=("low", "high", "detectable"),
     )
     return Comparison(
@@ -228,6 +233,7 @@ def decode_comparison(node: Node) -> Comparison:
         baseline_runs=fields["baseline_runs"].integer(minimum=0),
         candidate_runs=fields["candidate_runs"].integer(minimum=0),
         spread=fields["spread"].number(),
+        absolute=fields["absolute"].boolean(),
         detectable=optional_number(fields, "detectable"),
     )
 

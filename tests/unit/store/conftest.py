@@ -67,6 +67,7 @@ def a_run(scale=1.0, **changes):
             "kernel_launches": {"max": RunStatistic(value=1234567.0)},
         },
         "clock_tick_s": 1e-09,
+        "samples": {"peak_memory": 1, "kernel_launches": 1},
     }
     return RunSummary(**{**fields, **changes})
 
@@ -166,6 +167,7 @@ def a_result(**changes):
                 statistic="median",
                 verdict=regressed,
                 budget=0.05,
+                bound="5 %",
                 comparison=a_comparison(),
                 remarks=("baseline is 40 days old",),
             ),

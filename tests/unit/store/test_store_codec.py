@@ -210,7 +210,11 @@ LATENCY = [*RUNS, "statistics", "latency"]
             "max[0][0]: expected a num",
         ),
         ([*RUNS, "drift", "latency", 2], [1, 2], "latency[2]: expected [value], or []"),
-        ([*RUNS, "drift", "x"], [[], [], []], "drift.x: this metric is not among"),
+        (
+            [*RUNS, "samples", "peak_memory", 0],
+            [0],
+            "peak_memory[0][0]: expected an integ",
+        ),
         ([*RUNS, "steady"], [True], "steady: expected 3 entries, one a run, got 1"),
         (
             [*RUNS, "iterations", 1],
@@ -262,6 +266,15 @@ def test_a_session_without_runs_is_refused(make, spoil):
         BaselineCorrupt, match=r"sessions\[0\]\.runs: expected at least"
     ):
         BASELINE.read(text, source="x")
+
+
+def test_an_older_session_may_know_a_metric_that_is_not_measured_any_more(make):
+    waits = {"queue_wait": make.a_run().statistics["latency"]}
+    older = make.a_session(runs=(make.a_run(statistics=waits, samples={}),))
+    newer = make.a_session()
+    baseline = make.a_baseline(sessions=(older, newer), anchor=older)
+    text = BASELINE.text(make.a_file(x=baseline))
+    assert BASELINE.read(text, source="x").benchmarks["x"].sessions[0] == older
 
 
 def test_a_count_may_be_zero(make, spoil):
