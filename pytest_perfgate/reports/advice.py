@@ -21,8 +21,8 @@ _NEEDED_RUNS = re.compile(r"needs ([\d,]+) runs")
 
 _ACCEPT = f"if the change is wanted, record it with {UPDATE}"
 _TOO_NOISY = (
-    "these need more runs than any budget of runs will give: "
-    "use a quieter machine, or set a larger budget"
+    "more runs alone will not settle it: use a quieter machine, set a larger budget, "
+    "or record more baseline runs"
 )
 
 ADVICE: dict[Reason, str] = {
@@ -132,7 +132,7 @@ def advice(result: BenchmarkResult) -> str:
     """Say what to do about one benchmark; empty where its outcome is green."""
     if result.verdict.outcome in GREEN:
         return ""
-    return _advise(result.verdict.reason, (result,))
+    return _advise(result.verdict.reason, (result,), told=bool(result.verdict.detail))
 
 
 def next_steps(report: Report) -> tuple[Step, ...]:
@@ -162,12 +162,15 @@ def needed_runs(verdict: Verdict) -> int | None:
     return int(found.group(1).replace(",", "")) if found else None
 
 
-def _advise(reason: Reason, results: tuple[BenchmarkResult, ...]) -> str:
+def _advise(
+    reason: Reason, results: tuple[BenchmarkResult, ...], *, told: bool = False
+) -> str:
+    """Advise on results of one reason; `told` where the detail is shown beside it."""
     if reason is Reason.TOO_NOISY:
         return _more_runs(results)
-    text = ADVICE.get(reason, f"read docs/verdicts.md#{reason}")
+    text = ADVICE.get(reason, f"see docs/verdicts.md#{reason}")
     fields = differing_fields(results)
-    if results[0].verdict.outcome is Outcome.INCOMPARABLE and fields:
+    if results[0].verdict.outcome is Outcome.INCOMPARABLE and fields and not told:
         return f"{fields}: {text}"
     return text
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pytest_perfgate.model import BenchmarkResult, Judgement, Outcome
+from pytest_perfgate.model import BenchmarkResult, Comparison, Judgement, Outcome
 from pytest_perfgate.reports import figures
 from pytest_perfgate.reports.advice import (
     advice,
@@ -57,7 +57,7 @@ def _headline(result: BenchmarkResult) -> str:
 def _story(result: BenchmarkResult) -> Iterator[str]:
     main = deciding(result)
     if main is not None and main.comparison is not None:
-        yield from _numbers(result, main)
+        yield from _numbers(result, main, main.comparison)
     for judgement in others(result, main=main, verbose=False):
         yield f"also {_also(judgement)}"
     yield from _differences(result)
@@ -70,10 +70,9 @@ def _story(result: BenchmarkResult) -> Iterator[str]:
         yield f"read docs/verdicts.md#{result.verdict.reason}"
 
 
-def _numbers(result: BenchmarkResult, main: Judgement) -> Iterator[str]:
-    comparison = main.comparison
-    if comparison is None:
-        return
+def _numbers(
+    result: BenchmarkResult, main: Judgement, comparison: Comparison
+) -> Iterator[str]:
     baseline = counted(comparison.baseline_runs, "run")
     now = counted(comparison.candidate_runs, "run")
     yield (

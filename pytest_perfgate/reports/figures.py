@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from pytest_perfgate.model import Comparison, Judgement, Metric
-from pytest_perfgate.reports.words import Change, allowed, change, counted
+from pytest_perfgate.model import Judgement, Metric
+from pytest_perfgate.reports.words import allowed, change, counted
 from pytest_perfgate.units import (
     format_change,
     format_duration,
@@ -35,29 +35,41 @@ def _side(judgement: Judgement, side: str) -> str:
 
 
 def change_text(judgement: Judgement) -> str:
-    """Write the change alone: `+42.1 %`; an exact count as `+3`."""
-    if judgement.comparison is None:
+    """Write the change alone: `+42.1 %`; of a count or where absolute `+3`."""
+    comparison = judgement.comparison
+    if comparison is None:
         return NOTHING
-    return _change(judgement.metric, judgement.comparison)
-
-
-def _change(metric: Metric, comparison: Comparison) -> str:
-    seen = change(metric, comparison)
-    if metric.exact or not math.isfinite(seen.ratio) or seen.ratio <= 0:
+    seen = change(judgement.metric, comparison)
+    if comparison.absolute:
+        return _signed(judgement.metric, seen.ratio)
+    if judgement.metric.exact or not math.isfinite(seen.ratio) or seen.ratio <= 0:
         difference = comparison.candidate - comparison.baseline
-        sign = "-" if difference < 0 else "+"
-        return f"{sign}{value_text(metric, abs(difference))}"
+        return _signed(judgement.metric, difference)
     return format_change(seen.ratio)
 
 
+def _signed(metric: Metric, difference: float) -> str:
+    if not math.isfinite(difference):
+        return NOTHING
+    sign = "-" if difference < 0 else "+"
+    return f"{sign}{value_text(metric, abs(difference))}"
+
+
 def interval_text(judgement: Judgement) -> str:
-    """Write the interval of the change, `+38.0…+47.2`, in percent; empty where there is none."""
-    if judgement.comparison is None or judgement.metric.exact:
+    """Write the interval of the change: `+38.0…+47.2 %`, `+1.00 ms…+3.00 ms`.
+
+    Empty where there is none: nothing compared, or an exact count.
+    """
+    comparison = judgement.comparison
+    if comparison is None or judgement.metric.exact:
         return ""
-    seen = change(judgement.metric, judgement.comparison)
+    seen = change(judgement.metric, comparison)
     if not seen.finite:
         return ""
-    return f"{_percent(seen.low)}…{_percent(seen.high)}"
+    if comparison.absolute:
+        metric = judgement.metric
+        return f"{_signed(metric, seen.low)}…{_signed(metric, seen.high)}"
+    return f"{_percent(seen.low)}…{_percent(seen.high)} %"
 
 
 def _percent(ratio: float) -> str:
@@ -67,13 +79,15 @@ def _percent(ratio: float) -> str:
 
 def change_with_interval(judgement: Judgement) -> str:
     """Write `+42.1 % [+38.0…+47.2]`."""
-    interval = interval_text(judgement)
+    interval = interval_text(judgement).removesuffix(" %")
     text = change_text(judgement)
     return f"{text} [{interval}]" if interval else text
 
 
 def budget_text(judgement: Judgement) -> str:
-    """Write the budget: `5 %`."""
+    """Write the budget or the limit: `5 %`, `+0`, `<= 150 ms`."""
+    if judgement.bound:
+        return judgement.bound
     return NOTHING if judgement.budget is None else _fraction(judgement.budget)
 
 
@@ -82,6 +96,8 @@ def detectable_text(judgement: Judgement) -> str:
     comparison = judgement.comparison
     if comparison is None or comparison.detectable is None:
         return NOTHING
+    if comparison.absolute:
+        return _signed(judgement.metric, comparison.detectable)
     return _fraction(comparison.detectable)
 
 
@@ -100,23 +116,18 @@ def ratio_sentence(judgement: Judgement) -> str:
     if comparison is None:
         return ""
     seen = change(judgement.metric, comparison)
-    if judgement.metric.exact or not seen.finite:
-        return _with_limit(_change(judgement.metric, comparison), judgement)
-    return _with_limit(
-        f"{ratio_text(seen.ratio)} (interval {_interval(seen)})", judgement
-    )
-
-
-def _interval(seen: Change) -> str:
-    return f"{seen.low:.2f}–{seen.high:.2f}"
-
-
-def _with_limit(text: str, judgement: Judgement) -> str:
+    if judgement.metric.exact or comparison.absolute or not seen.finite:
+        interval = interval_text(judgement)
+        text = change_text(judgement) + (f" (interval {interval})" if interval else "")
+        return _with_bound(text, budget_text(judgement))
+    text = f"{ratio_text(seen.ratio)} (interval {seen.low:.2f}–{seen.high:.2f})"
     if judgement.budget is None:
-        return text
-    if judgement.metric.exact:
-        return f"{text}, allowed +{_fraction(judgement.budget)}"
-    return f"{text}, allowed {ratio_text(allowed(judgement.metric, judgement.budget))}"
+        return _with_bound(text, budget_text(judgement))
+    return _with_bound(text, ratio_text(allowed(judgement.metric, judgement.budget)))
+
+
+def _with_bound(text: str, bound: str) -> str:
+    return text if bound == NOTHING else f"{text}, allowed {bound}"
 
 
 def cost_text(cost: Mapping[str, float]) -> str:

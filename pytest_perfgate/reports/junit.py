@@ -2,7 +2,7 @@
 
 import re
 
-from pytest_perfgate.model import BenchmarkResult
+from pytest_perfgate.model import BenchmarkResult, Comparison, Judgement
 from pytest_perfgate.reports.escape import one_line
 from pytest_perfgate.reports.words import change
 
@@ -15,7 +15,9 @@ def properties(result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
     `perfgate_outcome` and `perfgate_reason` always, `perfgate_detail` where the
     verdict has one, and for each gated statistic that was compared
     `perfgate_ratio_METRIC_STATISTIC`: now ÷ baseline as the values are, 1.05 for
-    a latency that grew by 5 %, 0.95 for a throughput that fell by 5 %.
+    a latency that grew by 5 %, 0.95 for a throughput that fell by 5 %. Where the
+    budget is absolute `perfgate_difference_METRIC_STATISTIC`: now − baseline, in
+    seconds, bytes or the metric's own unit.
     """
     verdict = result.verdict
     detail = (("perfgate_detail", one_line(verdict.detail)),) if verdict.detail else ()
@@ -29,13 +31,17 @@ def properties(result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
 
 def _ratios(result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (
-            f"perfgate_ratio_{_word(one.metric.name)}_{_word(one.statistic)}",
-            f"{change(one.metric, one.comparison).ratio:.4g}",
-        )
+        _number(one, one.comparison)
         for one in result.judgements
         if one.gated and one.comparison is not None
     )
+
+
+def _number(judgement: Judgement, comparison: Comparison) -> tuple[str, str]:
+    kind = "difference" if comparison.absolute else "ratio"
+    name = f"{_word(judgement.metric.name)}_{_word(judgement.statistic)}"
+    value = change(judgement.metric, comparison).ratio
+    return f"perfgate_{kind}_{name}", f"{value:.4g}"
 
 
 def _word(name: str) -> str:

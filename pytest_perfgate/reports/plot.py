@@ -61,7 +61,8 @@ def plot(judgement: Judgement, *, span: float) -> Plot | None:
 
 def _has_interval(comparison: Comparison) -> bool:
     bounds = (comparison.low, comparison.ratio, comparison.high)
-    return all(math.isfinite(bound) and bound > 0 for bound in bounds)
+    positive = all(math.isfinite(bound) and bound > 0 for bound in bounds)
+    return positive and not comparison.absolute
 
 
 def _inside(effect: float, span: float) -> float | None:

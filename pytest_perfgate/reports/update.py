@@ -102,9 +102,17 @@ def _block(updates: tuple[Update, ...], width: int) -> Iterator[Line]:
 
 def _figures(update: Update) -> str:
     name = one_line(f"{update.metric}·{update.statistic}")
+    if update.action is Action.REFUSED:
+        return f"{pad(name, 22)} {_kept(update)}"
     old = "nothing" if update.old is None else format_value(update.old, update.unit)
     new = "nothing" if update.new is None else format_value(update.new, update.unit)
     return f"{pad(name, 22)} {old} → {new}{_change(update)}"
+
+
+def _kept(update: Update) -> str:
+    if update.old is None:
+        return "nothing is stored"
+    return f"{format_value(update.old, update.unit)} stays"
 
 
 def _change(update: Update) -> str:

@@ -54,7 +54,8 @@ class Change:
     """Now ÷ baseline as the values show it: 0.8 for a throughput that fell by 20 %.
 
     A `Comparison` turns ratios so that above 1 is worse; readers see both values
-    beside the change, so the change must agree with them.
+    beside the change, so the change must agree with them. Of an absolute
+    comparison these are now − baseline, in the metric's unit.
     """
 
     ratio: float
@@ -67,14 +68,17 @@ class Change:
 
 
 def change(metric: Metric, comparison: Comparison) -> Change:
-    """Turn a comparison's ratios into now ÷ baseline."""
+    """Turn a comparison into now ÷ baseline, or now − baseline where absolute."""
+    bounds = (comparison.ratio, comparison.low, comparison.high)
     if metric.better is Better.LOWER:
-        return Change(ratio=comparison.ratio, low=comparison.low, high=comparison.high)
-    return Change(
-        ratio=_inverse(comparison.ratio),
-        low=_inverse(comparison.high),
-        high=_inverse(comparison.low),
-    )
+        ratio, low, high = bounds
+    else:
+        ratio, high, low = map(_negative if comparison.absolute else _inverse, bounds)
+    return Change(ratio=ratio, low=low, high=high)
+
+
+def _negative(difference: float) -> float:
+    return -difference
 
 
 def _inverse(ratio: float) -> float:
@@ -119,11 +123,27 @@ def deciding(result: BenchmarkResult) -> Judgement | None:
     return gated[0] if gated else None
 
 
-def _distance(judgement: Judgement) -> float:
-    if judgement.comparison is None:
+def effect(judgement: Judgement) -> float:
+    """Give how much worse, as a ratio, so that all judgements can be ranked.
+
+    Above 1 is worse. An absolute difference is set against the baseline's size,
+    and is infinite against a baseline of zero. Minus infinity where nothing was
+    compared.
+    """
+    comparison = judgement.comparison
+    if comparison is None:
         return -math.inf
-    effect = judgement.comparison.ratio
-    return -effect if judgement.outcome is Outcome.IMPROVED else effect
+    if not comparison.absolute:
+        return comparison.ratio
+    if comparison.ratio and not comparison.baseline:
+        return math.copysign(math.inf, comparison.ratio)
+    return 1 + comparison.ratio / (abs(comparison.baseline) or 1)
+
+
+def _distance(judgement: Judgement) -> float:
+    if judgement.outcome is Outcome.IMPROVED and judgement.comparison is not None:
+        return -effect(judgement)
+    return effect(judgement)
 
 
 def others(
@@ -168,15 +188,13 @@ def directions(report: Report) -> str:
     of a machine rather than of code, so both sides are always counted.
     """
     mains = [main for main in map(deciding, report.results) if main is not None]
-    compared = [
-        (main.metric, main.comparison.ratio) for main in mains if main.comparison
-    ]
+    compared = [main for main in mains if main.comparison is not None]
     if not compared:
         return ""
-    timed = all(metric.unit in {"s", "1/s"} for metric, _ in compared)
+    timed = all(main.metric.unit in {"s", "1/s"} for main in compared)
     worse, better = ("slower", "faster") if timed else ("worse", "better")
-    up = sum(ratio > 1 for _, ratio in compared)
-    down = sum(ratio < 1 for _, ratio in compared)
+    up = sum(effect(main) > 1 for main in compared)
+    down = sum(effect(main) < 1 for main in compared)
     equal = len(compared) - up - down
     text = f"{len(compared):,} compared, by estimate: {up:,} {worse}, {down:,} {better}"
     return f"{text}, {equal:,} equal" if equal else text

@@ -110,3 +110,15 @@ def test_a_difference_cannot_break_the_line(make_result):
 )
 def test_the_way_out_is_a_command(make_result, outcome, reason, words):
     assert words in advice(make_result("a", outcome, reason))
+
+
+def test_what_the_detail_says_is_not_said_twice(make_report, make_result):
+    differs = Difference(
+        field="device", baseline="H100", candidate="H200", forbids=True
+    )
+    result = make_result(
+        "a", Outcome.INCOMPARABLE, detail="device: H100 → H200", differences=(differs,)
+    )
+    assert "H100" not in advice(result)
+    (step,) = next_steps(make_report([result]))
+    assert step.text.startswith("device: H100 → H200: ")

@@ -45,7 +45,7 @@ def test_a_throughput_falls(judge, make_comparison):
         "throughput", comparison=make_comparison(1.25, baseline=500.0, candidate=400.0)
     )
     assert figures.change_text(judgement) == "-20.0 %"
-    assert figures.interval_text(judgement) == "-22.7…-17.5"
+    assert figures.interval_text(judgement) == "-22.7…-17.5 %"
     assert (
         figures.ratio_sentence(judgement) == "0.80× (interval 0.77–0.82), allowed 0.95×"
     )
@@ -56,7 +56,7 @@ def test_an_exact_count_changes_by_a_number(judge, launches, make_comparison):
     judgement = judge(launches, comparison=comparison, budget=0.0)
     assert figures.change_with_interval(judgement) == "+3"
     assert figures.detectable_text(judgement) == figures.NOTHING
-    assert figures.ratio_sentence(judgement) == "+3, allowed +0 %"
+    assert figures.ratio_sentence(judgement) == "+3, allowed 0 %"
 
 
 @pytest.mark.parametrize("ratio", [math.inf, 0.0, math.nan])
@@ -95,7 +95,7 @@ def test_an_infinite_detectable_change_is_a_dash(judge, make_comparison):
 
 def test_a_wide_interval_drops_its_decimals(judge, make_comparison):
     judgement = judge(comparison=make_comparison(5.0, low=0.4, high=20.0))
-    assert figures.interval_text(judgement) == "-60.0…+1,900"
+    assert figures.interval_text(judgement) == "-60.0…+1,900 %"
 
 
 def test_a_large_ratio():
@@ -120,3 +120,41 @@ def test_cost():
         figures.cost_text(cost)
         == "182 s, 36 runs, 1 worker, start up 2.00 s, share 0.25"
     )
+
+
+def test_an_absolute_budget_speaks_in_the_metrics_unit(judge, make_comparison):
+    comparison = make_comparison(
+        2e-3,
+        baseline=10e-3,
+        candidate=12e-3,
+        low=1e-3,
+        high=3e-3,
+        detectable=1.5e-3,
+        absolute=True,
+    )
+    judgement = judge(comparison=comparison, budget=None, bound="+1.00 ms")
+    assert figures.change_with_interval(judgement) == "+2.00 ms [+1.00 ms…+3.00 ms]"
+    assert figures.budget_text(judgement) == "+1.00 ms"
+    assert figures.detectable_text(judgement) == "+1.50 ms"
+    assert figures.ratio_sentence(judgement) == (
+        "+2.00 ms (interval +1.00 ms…+3.00 ms), allowed +1.00 ms"
+    )
+
+
+def test_an_absolute_loss_of_throughput_is_negative(judge, make_comparison):
+    comparison = make_comparison(
+        100.0, baseline=500.0, candidate=400.0, low=80.0, high=120.0, absolute=True
+    )
+    judgement = judge("throughput", comparison=comparison, budget=None)
+    assert figures.change_with_interval(judgement) == "-100/s [-120/s…-80/s]"
+
+
+def test_an_infinite_difference_is_a_dash(judge, make_comparison):
+    comparison = make_comparison(math.inf, absolute=True)
+    assert figures.change_with_interval(judge(comparison=comparison)) == figures.NOTHING
+
+
+def test_a_limit_stands_where_the_budget_stands(judge):
+    judgement = judge(budget=None, bound="<= 150 ms")
+    assert figures.budget_text(judgement) == "<= 150 ms"
+    assert figures.ratio_sentence(judgement).endswith("), allowed <= 150 ms")

@@ -54,3 +54,17 @@ def test_names_and_details_are_harmless(make_result, make_judgement, energy):
     found = dict(properties(result))
     assert found["perfgate_ratio_stage_pre_x_p99_9"] == "1"
     assert found["perfgate_detail"] == r"a \x00"
+
+
+def test_an_absolute_comparison_is_a_difference(
+    make_result, make_judgement, make_comparison
+):
+    judgement = make_judgement(
+        "latency",
+        "median",
+        Outcome.UNCHANGED,
+        Reason.WITHIN_BUDGET,
+        comparison=make_comparison(-0.25, absolute=True),
+    )
+    result = make_result("a", Outcome.UNCHANGED, judgements=(judgement,))
+    assert ("perfgate_difference_latency_median", "-0.25") in properties(result)

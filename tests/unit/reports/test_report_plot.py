@@ -85,3 +85,16 @@ def test_the_scale_shows_the_largest_budget_with_room_around(make_judgement):
         3 * math.log(1.1)
     )
     assert scale([judged(0.01)]) == pytest.approx(math.log(1.15))
+
+
+def test_differences_have_no_place_on_a_scale_of_ratios(
+    make_judgement, make_comparison
+):
+    judgement = make_judgement(
+        "latency",
+        "median",
+        Outcome.UNCHANGED,
+        Reason.WITHIN_BUDGET,
+        comparison=make_comparison(1.0, absolute=True),
+    )
+    assert plot(judgement, span=SPAN) is None

@@ -81,6 +81,15 @@ def test_old_new_and_change():
     ]
 
 
+def test_a_refusal_says_what_stays():
+    (_, figures, _) = render([_update("b", Action.REFUSED, new=None)], width=80)
+    assert figures.text.split() == ["latency·median", "1.00", "ms", "stays"]
+    (_, figures, _) = render(
+        [_update("b", Action.REFUSED, old=None, new=None)], width=80
+    )
+    assert figures.text.endswith("nothing is stored")
+
+
 def test_zero_has_no_percentage():
     text = "\n".join(one.text for one in render(UPDATES, width=100))
     assert "syncs·count" in text

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from pytest_perfgate.gate.suite import SEVERITY
 from pytest_perfgate.model import METRICS, Outcome, Reason, Verdict
 from pytest_perfgate.reports import words
 
@@ -13,6 +14,10 @@ def test_every_outcome_has_a_look_and_no_two_share_a_glyph():
     glyphs = [look.glyph for look in words.LOOKS.values()]
     assert len(set(glyphs)) == len(glyphs)
     assert all(len(glyph) == 1 for glyph in glyphs)
+
+
+def test_the_order_is_that_of_the_exit_code():
+    assert tuple(words.LOOKS) == SEVERITY
 
 
 def test_ten_comes_before_nine(make_plain):
@@ -168,3 +173,39 @@ def test_verdict_texts():
 def test_counted():
     assert words.counted(1, "run") == "1 run"
     assert words.counted(1200, "run") == "1,200 runs"
+
+
+@pytest.mark.parametrize(
+    ("difference", "baseline", "effect"),
+    [
+        (2.0, 10.0, 1.2),
+        (-1.0, 10.0, 0.9),
+        (1.0, 0.0, math.inf),
+        (-1.0, 0.0, -math.inf),
+        (0.0, 0.0, 1.0),
+        (3.0, -10.0, 1.3),
+    ],
+)
+def test_absolute_differences_are_ranked_with_ratios(
+    make_judgement, make_comparison, difference, baseline, effect
+):
+    comparison = make_comparison(difference, baseline=baseline, absolute=True)
+    judgement = make_judgement(
+        "latency",
+        "median",
+        Outcome.UNCHANGED,
+        Reason.WITHIN_BUDGET,
+        comparison=comparison,
+    )
+    assert words.effect(judgement) == pytest.approx(effect)
+
+
+def test_nothing_compared_ranks_last_of_its_outcome(
+    make_plain, make_result, make_judgement
+):
+    bare = make_judgement("latency", "median", Outcome.REGRESSED, Reason.OVER_LIMIT)
+    results = [
+        make_result("a", Outcome.REGRESSED, Reason.OVER_LIMIT, judgements=(bare,)),
+        make_plain("b", Outcome.REGRESSED, 1.06),
+    ]
+    assert [one.benchmark for one in words.worst_first(results)] == ["b", "a"]
