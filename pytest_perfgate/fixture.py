@@ -190,11 +190,6 @@ class PerfGate:
         The loop must be gone through to its end; leaving it early measures
         nothing, and `close` says so.
         """
-        if self._looping is not None:
-            raise UsageError(
-                f"{self._nodeid}: iterations() inside {self._looping} that has not "
-                "ended; finish one loop before the next"
-            )
         target = self._claim(name)
         if self._context is None:
             return iter(range(1))
@@ -216,15 +211,15 @@ class PerfGate:
         UsageError
             Not inside a loop over `iterations()`.
         """
+        if self._rounds is not None:  # first: this is within what is timed
+            return self._rounds.stage(name)
         self._check_name(name)
         if self._context is None:
             return contextlib.nullcontext()
-        if self._rounds is None:
-            raise UsageError(
-                f"{self._nodeid}: stage({name!r}) outside of a loop; write "
-                "for _ in perfgate.iterations(): around it"
-            )
-        return self._rounds.stage(name)
+        raise UsageError(
+            f"{self._nodeid}: stage({name!r}) outside of a loop; write "
+            "for _ in perfgate.iterations(): around it"
+        )
 
     def record(
         self,
@@ -323,6 +318,11 @@ class PerfGate:
         """
         if name is not None:
             self._check_name(name)
+        if self._looping is not None:
+            raise UsageError(
+                f"{self._nodeid}: a measurement inside {self._looping}, whose loop "
+                "has not ended; finish the loop first"
+            )
         if name in self._names:
             raise UsageError(
                 f"{self._nodeid}: a second measurement "

@@ -82,7 +82,7 @@ def open_device(spec: str, *, fake_script: Path | None) -> Device:
 
     Parameters
     ----------
-    spec : `cpu` or `cuda:N`, as `resolve_device` answers
+    spec : `cpu` or `cuda:N`, as `resolve_device` answers (or what it is asked)
     fake_script : path of a script for the fake device, which then wins
 
     Raises
@@ -94,13 +94,14 @@ def open_device(spec: str, *, fake_script: Path | None) -> Device:
         from pytest_perfgate.measure.fake import FakeDevice
 
         return FakeDevice.from_file(fake_script)
-    if resolve_device(spec) == "cpu":
+    name = spec if spec.startswith("cuda:") else resolve_device(spec)
+    if name == "cpu":
         from pytest_perfgate.measure.cpu import CpuDevice
 
         return CpuDevice()
     from pytest_perfgate.measure.cuda import open_cuda
 
-    return open_cuda(resolve_device(spec))
+    return open_cuda(name)
 
 
 def resolve_device(spec: str) -> str:
@@ -161,7 +162,10 @@ def _cuda_obstacle(index: int) -> str | None:
     if importlib.util.find_spec("torch") is None:
         return "torch is not installed"
     if not _torch_sees_cuda():
-        return "torch.cuda.is_available() says no (a CPU build of torch, perhaps)"
+        return (
+            "torch.cuda.is_available() does not say yes in a fresh process "
+            "(a CPU build of torch, or a driver too old for it)"
+        )
     return None
 
 
@@ -169,10 +173,13 @@ def _torch_sees_cuda() -> bool:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return True
-    probe = subprocess.run(  # noqa: S603 (our own interpreter, a constant program)
-        [sys.executable, "-c", _PROBE],
-        capture_output=True,
-        check=False,
-        timeout=_PROBE_LIMIT_S,
-    )
+    try:
+        probe = subprocess.run(  # noqa: S603 (our own interpreter, a constant program)
+            [sys.executable, "-c", _PROBE],
+            capture_output=True,
+            check=False,
+            timeout=_PROBE_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return False
     return probe.returncode == 0

@@ -38,6 +38,7 @@ _NOISE = re.compile(
     re.IGNORECASE,
 )
 _GIB = 2**30
+_GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def slug(text: str) -> str:
@@ -177,6 +178,7 @@ def software(device: str, environ: Mapping[str, str] = os.environ) -> Fields:
         "platform": platform.platform(),
         "pytest_perfgate": metadata.version("pytest-perfgate"),
     }
+    fields |= _governor()
     fields |= {name: environ[name] for name in VARIABLES if name in environ}
     fields |= _loaded_versions()
     if "torch" in sys.modules:
@@ -186,6 +188,14 @@ def software(device: str, environ: Mapping[str, str] = os.environ) -> Fields:
 
         fields["driver"] = driver_version()
     return fields
+
+
+def _governor() -> Fields:
+    """Name who decides the CPU's clock, where the kernel says."""
+    try:
+        return {"cpu_governor": _GOVERNOR.read_text().strip()}
+    except OSError:
+        return {}
 
 
 def _loaded_versions() -> Fields:

@@ -38,7 +38,8 @@ P99_PATIENCE = 3.0
 """Times the wanted duration that may be spent on having enough for P99."""
 WARMUP_SHARE = 0.5
 """Share of the wanted duration that warm-up may take, the first call apart."""
-WARMUP_LEAST_S = 0.02
+WARMUP_LEAST_SHARE = 0.1
+"""And must take, if the function is not so fast that the count ends it."""
 WARMUP_LEAST = BATCH * FEW
 WARMUP_LEAST_SLOW = 3
 
@@ -184,10 +185,11 @@ def _until_steady(
 ) -> Generator[Request, Sequence[int], tuple[list[int], bool]]:
     times: list[int] = []
     limit_ns = WARMUP_SHARE * wanted.max_time_s * 1e9
+    least_ns = WARMUP_LEAST_SHARE * wanted.max_time_s * 1e9
     while True:
         left_ns = limit_ns - sum(times)
         times += yield Request(count=_next_warmup(times, left_ns), measured=False)
-        enough = len(times) >= WARMUP_LEAST and sum(times) >= WARMUP_LEAST_S * 1e9
+        enough = len(times) >= WARMUP_LEAST and sum(times) >= least_ns
         steady = is_steady(times)
         if (enough or len(times) >= MOST) and steady:
             return times, True

@@ -57,4 +57,11 @@ def _numpy_state() -> Restore:
 def _torch_state() -> Restore:
     torch = sys.modules["torch"]
     state = torch.random.get_rng_state()
-    return lambda: torch.random.set_rng_state(state)
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+    def restore() -> None:
+        torch.random.set_rng_state(state)
+        if gpus is not None:
+            torch.cuda.set_rng_state_all(gpus)
+
+    return restore

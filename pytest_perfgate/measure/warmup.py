@@ -9,6 +9,7 @@ one interrupted call does not prolong the warm-up.
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 
 BATCH = 5
 FEW = 8
@@ -16,7 +17,8 @@ FEW = 8
 MATTERS = 0.02
 """A level that moved by less than this share is steady enough."""
 NOISE_FACTOR = 4.0
-MAD_TO_SD = 1.4826
+MEDIAN_STEP = 0.954
+"""Median distance of two draws from one normal law, in standard deviations."""
 
 
 def batch_medians(durations: Sequence[float], *, size: int = BATCH) -> list[float]:
@@ -55,23 +57,25 @@ def truncation(values: Sequence[float]) -> int:
 def is_steady(durations: Sequence[float]) -> bool:
     """Whether the warm-up of a stream is over.
 
-    It is if its truncation point lies in the first half, or if what lies
-    before that point differs from what lies after it by less than matters.
-    With fewer than `FEW` batches the durations themselves are judged; with
-    fewer than `FEW` durations there is no telling, and the answer is yes.
+    It is if its truncation point lies in the first half, or if the third
+    quarter differs from the fourth by less than matters, or than noise
+    explains. With fewer than `FEW` batches the durations themselves are judged;
+    with fewer than `FEW` durations there is no telling, and the answer is yes.
     """
     values: Sequence[float] = batch_medians(durations)
     if len(values) < FEW:
         values = durations
-    if len(values) < FEW:
+    half = len(values) // 2
+    if len(values) < FEW or truncation(values) <= half:
         return True
-    point = truncation(values)
-    return point <= len(values) // 2 or not _differs(values[:point], values[point:])
+    later = values[half:]
+    early, late = later[: len(later) // 2], later[len(later) // 2 :]
+    shift = abs(statistics.median(early) - statistics.median(late))
+    noise = NOISE_FACTOR * _noise(values) * math.sqrt(1 / len(early) + 1 / len(late))
+    return shift <= max(MATTERS * statistics.median(late), noise)
 
 
-def _differs(early: Sequence[float], late: Sequence[float]) -> bool:
-    """Whether two medians differ by more than matters and than noise explains."""
-    level = statistics.median(late)
-    spread = statistics.median(abs(value - level) for value in late)
-    noise = NOISE_FACTOR * MAD_TO_SD * spread / math.sqrt(len(late))
-    return abs(statistics.median(early) - level) > max(MATTERS * level, noise)
+def _noise(values: Sequence[float]) -> float:
+    """Estimate the standard deviation from steps, which a trend hardly touches."""
+    steps = [abs(after - before) for before, after in pairwise(values)]
+    return statistics.median(steps) / MEDIAN_STEP

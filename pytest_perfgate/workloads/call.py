@@ -65,11 +65,18 @@ class Calls:
     result: object = None
 
     def __call__(self, request: Request) -> list[int]:
+        self.result = None  # it shall not lie beside the next one
         timed = self.device.time_calls(self.call, count=request.count, inner=self.inner)
         self.result = timed.result
         if request.measured and timed.device_ns is not None:
             self.device_s += (span / self.inner / 1e9 for span in timed.device_ns)
         return timed.host_ns
+
+    def again(self) -> object:
+        """Call once more, untimed, with no earlier result in memory."""
+        self.result = None
+        self.result = self.call()
+        return self.result
 
 
 def run_calls(

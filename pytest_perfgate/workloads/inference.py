@@ -54,7 +54,7 @@ def measure_inference(
     call = bound(model, inputs, {})
     with inference_mode():
         outcome, calls = run_calls(context, target, call)
-        peaks = context.device.peak_memory(call)
+        peaks = context.device.peak_memory(calls.again)
     found = Findings(
         series=(
             *latency_samples(target, outcome, calls),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from pytest_perfgate.errors import MeasurementError
+from pytest_perfgate.errors import MeasurementError, UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.runner import Outcome, recipe, schedule
@@ -22,14 +22,21 @@ from pytest_perfgate.workloads.target import Target
 class Stage:
     """Times a named part of a round; entered twice, its times add up."""
 
-    __slots__ = ("_book", "_name", "_started", "_stretched")
+    __slots__ = ("_book", "_name", "_open", "_started", "_stretched")
 
     def __init__(self, book: "StageBook", name: str) -> None:
         self._book = book
         self._name = name
+        self._open = False
 
     def __enter__(self) -> None:
         book = self._book
+        if self._open:
+            raise MeasurementError(
+                f"stage {self._name!r} inside itself would count its time twice; "
+                "give the inner one a name of its own"
+            )
+        self._open = True
         self._stretched = book.stretched_ns
         if book.synchronizes:
             book.device.synchronize()
@@ -45,6 +52,7 @@ class Stage:
         if book.synchronizes:
             book.device.synchronize()
         stopped = book.now_ns()
+        self._open = False
         if book.device.stretches:
             within = book.stretched_ns - self._stretched
             stopped = book.stretch(stopped - self._started - within, self._name)
@@ -126,6 +134,7 @@ class Rounds:
         self._context = context
         self._target = target
         self._done = done
+        self._stages: dict[str, Stage] = {}
         self._book = StageBook(
             device=device,
             synchronizes=device.name.startswith("cuda"),
@@ -133,7 +142,19 @@ class Rounds:
         )
 
     def stage(self, name: str) -> Stage:
-        return Stage(self._book, name)
+        """Return the stage of that name, always the same one.
+
+        Raises
+        ------
+        UsageError
+            The name is empty or not printable.
+        """
+        stage = self._stages.get(name)
+        if stage is None:
+            if not name.strip() or not name.isprintable():
+                raise UsageError(f"{name!r} is no name of a stage; use printable text")
+            stage = self._stages[name] = Stage(self._book, name)
+        return stage
 
     def __iter__(self) -> Generator[int, None, None]:
         context, book = self._context, self._book

@@ -214,7 +214,12 @@ def _series(target: Target, outcome: Outcome, steps: Steps) -> tuple[Samples, ..
 def _throughput(outcome: Outcome, batch_size: int | None) -> tuple[Samples, ...]:
     if batch_size is None:
         return ()
-    return throughput(outcome, work_per_iteration=batch_size, unit="items")
+    return throughput(
+        outcome,
+        work_per_iteration=batch_size,
+        unit="items",
+        wall_ns=sum(outcome.host_ns),
+    )
 
 
 class _Scale:
