@@ -1,5 +1,6 @@
 """What is kept between processes and sessions: baselines, reports, run folders."""
 
+from pytest_perfgate.store.atomic import write_atomically
 from pytest_perfgate.store.baselines import BaselineStore
 from pytest_perfgate.store.codec import (
     decode_environment,
@@ -29,4 +30,5 @@ __all__ = [
     "merged",
     "renamed",
     "without",
+    "write_atomically",
 ]

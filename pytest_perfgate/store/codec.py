@@ -9,14 +9,14 @@ Format history of report.json, newest first:
 1  first format (0.1.0)
 
 This module has the values that both kinds of file and the records of the
-workers share. An absent key means "none"; null appears only in the free fields
-of an environment, where it means "could not be found out".
+workers share; `codec_runs`, `codec_baseline` and `codec_report` have the rest.
+An absent key means "none"; null appears only in the free fields of an
+environment, where it means "could not be found out".
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping
 
 from pytest_perfgate.model import (
     METRICS,
@@ -26,14 +26,10 @@ from pytest_perfgate.model import (
     Measurement,
     Metric,
     Plan,
-    RunStatistic,
-    RunSummary,
     Samples,
 )
 from pytest_perfgate.store.fields import Json, Node, Scalar
 from pytest_perfgate.store.layout import tidy
-
-N = TypeVar("N", int, float)
 
 _RATIO_UNITS = frozenset({"s", "B"})
 """Units of metrics that are compared as ratios: zero or less is impossible."""
@@ -271,140 +267,6 @@ def decode_samples(node: Node) -> Samples:
     if not values:
         raise fields["values"].refuse("at least one sample")
     return Samples(metric=decode_metric(fields["metric"]), values=values)
-
-
-# runs, stored by column: one line shows one statistic of all runs -------------
-
-
-def encode_runs(runs: Sequence[RunSummary]) -> Json:
-    """Encode runs by column, so that a statistic's values stand side by side.
-
-    Each statistic has one `[value, standard error]` a run, or `[]` where the
-    run does not have it.
-    """
-    return present(
-        iterations=[run.iterations for run in runs],
-        clock_tick_s=[run.clock_tick_s for run in runs],
-        alone=[run.alone for run in runs],
-        disturbed=[run.disturbed for run in runs],
-        steady=[run.steady for run in runs],
-        drift=_encode_sparse([run.drift for run in runs]) or None,
-        samples=_encode_sparse([run.samples for run in runs]) or None,
-        statistics=_encode_statistics(runs),
-    )
-
-
-def _encode_sparse(rows: Sequence[Mapping[str, float]]) -> Json:
-    names = {name for row in rows for name in row}
-    return {
-        name: [[row[name]] if name in row else [] for row in rows] for name in names
-    }
-
-
-def _encode_statistics(runs: Sequence[RunSummary]) -> Json:
-    names = {
-        (metric, statistic)
-        for run in runs
-        for metric, statistics in run.statistics.items()
-        for statistic in statistics
-    }
-    result: dict[str, Json] = {}
-    for metric, statistic in names:
-        column = [_encode_statistic(run.get(metric, statistic)) for run in runs]
-        result.setdefault(metric, {})[statistic] = column
-    return dict(result)
-
-
-def _encode_statistic(statistic: RunStatistic | None) -> list[float]:
-    return [] if statistic is None else [statistic.value, statistic.se]
-
-
-def decode_runs(
-    node: Node, *, positive: Collection[str] = frozenset()
-) -> tuple[RunSummary, ...]:
-    """Decode runs; statistics of the metrics in `positive` must be above zero."""
-    fields = node.fields(
-        "iterations",
-        "clock_tick_s",
-        "alone",
-        "disturbed",
-        "steady",
-        "statistics",
-        optional=("drift", "samples"),
-    )
-    iterations = [item.integer(minimum=1) for item in fields["iterations"].items()]
-    count = len(iterations)
-    ticks = _column(fields["clock_tick_s"], count)
-    alone = _column(fields["alone"], count)
-    disturbed = _column(fields["disturbed"], count)
-    steady = _column(fields["steady"], count)
-    statistics = _decode_statistics(fields["statistics"], count, positive=positive)
-    drift = _decode_sparse(fields.get("drift"), count, read=Node.number)
-    samples = _decode_sparse(fields.get("samples"), count, read=_count)
-    return tuple(
-        RunSummary(
-            iterations=iterations[index],
-            statistics=statistics[index],
-            drift=drift[index],
-            clock_tick_s=ticks[index].number(minimum=0),
-            alone=alone[index].boolean(),
-            disturbed=disturbed[index].boolean(),
-            steady=steady[index].boolean(),
-            samples=samples[index],
-        )
-        for index in range(count)
-    )
-
-
-def _column(node: Node, count: int) -> list[Node]:
-    items = node.items()
-    if len(items) != count:
-        raise node.corrupt(f"expected {count} entries, one a run, got {len(items)}")
-    return items
-
-
-def _decode_statistics(
-    node: Node, count: int, *, positive: Collection[str]
-) -> list[dict[str, dict[str, RunStatistic]]]:
-    rows: list[dict[str, dict[str, RunStatistic]]] = [{} for _ in range(count)]
-    for metric, statistics in node.members().items():
-        above = 0.0 if metric in positive else None
-        for name, column in statistics.members().items():
-            for row, cell in zip(rows, _column(column, count), strict=True):
-                if cell.items():
-                    statistic = _decode_statistic(cell, above=above)
-                    row.setdefault(metric, {})[name] = statistic
-    return rows
-
-
-def _decode_statistic(node: Node, *, above: float | None) -> RunStatistic:
-    items = node.items()
-    if len(items) != 2:
-        raise node.refuse("[value, standard error], or []")
-    value, se = items
-    return RunStatistic(value=value.number(above=above), se=se.number(minimum=0))
-
-
-def _decode_sparse(
-    node: Node | None, count: int, *, read: Callable[[Node], N]
-) -> list[dict[str, N]]:
-    rows: list[dict[str, N]] = [{} for _ in range(count)]
-    members = {} if node is None else node.members()
-    for metric, column in members.items():
-        for row, cell in zip(rows, _column(column, count), strict=True):
-            row.update((metric, read(value)) for value in _at_most_one(cell))
-    return rows
-
-
-def _count(node: Node) -> int:
-    return node.integer(minimum=1)
-
-
-def _at_most_one(node: Node) -> list[Node]:
-    items = node.items()
-    if len(items) > 1:
-        raise node.refuse("[value], or []")
-    return items
 
 
 # helpers ----------------------------------------------------------------------

@@ -7,15 +7,14 @@ from pytest_perfgate.store.codec import (
     decode_environment,
     decode_metric_body,
     decode_plan,
-    decode_runs,
     encode_environment,
     encode_metric_body,
     encode_plan,
-    encode_runs,
     optional_string,
     present,
     ratio_metrics,
 )
+from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
 from pytest_perfgate.store.fields import Json, Node
 from pytest_perfgate.store.layout import tidy

@@ -19,16 +19,15 @@ from pytest_perfgate.store.codec import (
     decode_environment,
     decode_metric,
     decode_plan,
-    decode_runs,
     encode_environment,
     encode_metric,
     encode_plan,
-    encode_runs,
     optional_number,
     optional_string,
     present,
     ratio_metrics,
 )
+from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
 from pytest_perfgate.store.fields import Json, Node
 from pytest_perfgate.store.migrations import REPORT_STEPS, REPORT_VERSION

@@ -89,3 +89,15 @@ def test_what_is_written_is_valid(make):
 )
 def test_what_the_reader_refuses_the_schema_refuses(make, spoil, path, value):
     assert errors("baseline", spoil(BASELINE.text(make.a_file()), path, value))
+
+
+def keys_in(name):
+    for node in objects_in(schema(name)):
+        yield from node.get("properties", {})
+
+
+@pytest.mark.parametrize("name", ["baseline", "report"])
+def test_every_key_is_explained_to_users(name):
+    page = (SCHEMAS.parent / "file-formats.md").read_text(encoding="utf-8")
+    for key in keys_in(name):
+        assert f"`{key}`" in page, key
