@@ -21,18 +21,19 @@ class Target:
         return small if self.device.type == "cpu" else large
 
     def build(self, make: Callable[[Any], Any], config: Any) -> Any:
-        """A model for training: float32, its random weights made where they stay."""
+        """Make a model for training: float32, random weights made where they stay."""
         with self.device:
             return make(config)
 
     def build_frozen(self, make: Callable[[Any], Any], config: Any) -> Any:
-        """A model for inference, in this target's precision."""
-        return self.build(make, config).to(self.dtype).eval().requires_grad_(False)
+        """Make a model for inference, in this target's precision."""
+        model = self.build(make, config).to(self.dtype).eval()
+        return model.requires_grad_(requires_grad=False)
 
 
 @pytest.fixture(scope="module")
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """The CPU with one thread, or a CUDA device in bfloat16.
+    """Give the CPU with one thread, or a CUDA device in bfloat16.
 
     One thread, because the models of the CPU are so small that handing work to a
     second costs more than it saves, and because on a machine of few cores a second
@@ -53,7 +54,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 
 def _wanted_device(config: pytest.Config, torch: Any) -> str:
-    """What `--perfgate-device` or its ini says; by itself, a GPU where there is one."""
+    """Follow `--perfgate-device` or its ini; by itself, a GPU where there is one."""
     wanted = config.getoption("perfgate_device") or config.getini("perfgate_device")
     if wanted and wanted != "auto":
         return str(wanted)

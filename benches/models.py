@@ -35,7 +35,9 @@ class DecoderConfig:
                 "must each be a multiple of the next"
             )
         if self.head_width % 2:
-            raise ValueError(f"heads of width {self.head_width} cannot be rotated; make it even")
+            raise ValueError(
+                f"heads of width {self.head_width} cannot be rotated; make it even"
+            )
 
     @property
     def head_width(self) -> int:
@@ -54,17 +56,31 @@ class EncoderConfig:
     context: int
 
 
-TINY_DECODER = DecoderConfig(  # for training and chat, which make many calls an iteration
-    vocabulary=256, width=64, layers=1, heads=4, kv_heads=2, hidden=176, context=64
+TINY_DECODER = (
+    DecoderConfig(  # for training and chat, which make many calls an iteration
+        vocabulary=256, width=64, layers=1, heads=4, kv_heads=2, hidden=176, context=64
+    )
 )
 SMALL_DECODER = DecoderConfig(
     vocabulary=512, width=128, layers=2, heads=8, kv_heads=2, hidden=352, context=256
 )
 MEDIUM_DECODER = DecoderConfig(  # 0.2 billion parameters; 3 GB with AdamW in float32
-    vocabulary=32_768, width=1024, layers=12, heads=16, kv_heads=4, hidden=2816, context=1024
+    vocabulary=32_768,
+    width=1024,
+    layers=12,
+    heads=16,
+    kv_heads=4,
+    hidden=2816,
+    context=1024,
 )
 LARGE_DECODER = DecoderConfig(  # 1.1 billion parameters; 2.2 GB in bfloat16
-    vocabulary=32_768, width=2048, layers=16, heads=32, kv_heads=8, hidden=8192, context=4096
+    vocabulary=32_768,
+    width=2048,
+    layers=16,
+    heads=32,
+    kv_heads=8,
+    hidden=8192,
+    context=4096,
 )
 SMALL_ENCODER = EncoderConfig(
     vocabulary=512, width=64, layers=2, heads=4, hidden=256, context=128
@@ -74,21 +90,21 @@ LARGE_ENCODER = EncoderConfig(  # the shape of BERT large
 )
 
 
-def rotary_tables(config: DecoderConfig) -> tuple["torch.Tensor", "torch.Tensor"]:
+def rotary_tables(config: DecoderConfig) -> tuple[torch.Tensor, torch.Tensor]:
     """Cosine and sine of every position's angles, each (context, head_width / 2).
 
     References
     ----------
     Su et al., RoFormer (arXiv 2104.09864), equation 34.
     """
-    pairs = torch.arange(0, config.head_width, 2, dtype=torch.float32) / config.head_width
+    pairs = (
+        torch.arange(0, config.head_width, 2, dtype=torch.float32) / config.head_width
+    )
     angles = torch.outer(torch.arange(config.context), config.rope_base**-pairs)
     return angles.cos(), angles.sin()
 
 
-def rotate(
-    x: "torch.Tensor", cosine: "torch.Tensor", sine: "torch.Tensor"
-) -> "torch.Tensor":
+def rotate(x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor) -> torch.Tensor:
     """Turn each pair of features by its position's angle.
 
     A pair is one feature of the first half and its partner of the second.
@@ -111,14 +127,22 @@ class KVCache:
     at one position costs the same and gives the same.
     """
 
-    def __init__(self, config: DecoderConfig, *, batch: int, like: "torch.Tensor") -> None:
-        shape = (config.layers, batch, config.kv_heads, config.context, config.head_width)
+    def __init__(
+        self, config: DecoderConfig, *, batch: int, like: torch.Tensor
+    ) -> None:
+        shape = (
+            config.layers,
+            batch,
+            config.kv_heads,
+            config.context,
+            config.head_width,
+        )
         self.keys = torch.empty(shape, dtype=like.dtype, device=like.device)
         self.values = torch.empty_like(self.keys)
 
     def write(
-        self, layer: int, start: int, key: "torch.Tensor", value: "torch.Tensor"
-    ) -> tuple["torch.Tensor", "torch.Tensor"]:
+        self, layer: int, start: int, key: torch.Tensor, value: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Store positions from `start` on; return views of all positions so far."""
         end = start + key.shape[-2]
         self.keys[layer, :, :, start:end] = key
@@ -127,8 +151,8 @@ class KVCache:
 
 
 def causal_attention(
-    query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
-) -> "torch.Tensor":
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+) -> torch.Tensor:
     """Attention of the last positions to all before them, heads sharing keys in groups.
 
     Parameters
@@ -138,8 +162,12 @@ def causal_attention(
     """
     length, end = query.shape[-2], key.shape[-2]
     mask = None
-    if 1 < length < end:  # a later chunk of a prompt: `is_causal` would align the wrong corner
-        mask = torch.ones(length, end, dtype=torch.bool, device=query.device).tril(end - length)
+    if (
+        1 < length < end
+    ):  # a later chunk of a prompt: `is_causal` would align the wrong corner
+        mask = torch.ones(length, end, dtype=torch.bool, device=query.device).tril(
+            end - length
+        )
     return functional.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, is_causal=1 < length == end, enable_gqa=True
     )
@@ -164,22 +192,22 @@ class DecoderBlock(nn.Module):
 
     def forward(
         self,
-        x: "torch.Tensor",
-        tables: tuple["torch.Tensor", "torch.Tensor"],
+        x: torch.Tensor,
+        tables: tuple[torch.Tensor, torch.Tensor],
         cache: KVCache | None,
         start: int,
-    ) -> "torch.Tensor":
+    ) -> torch.Tensor:
         x = x + self.out(self._attend(self.attention_norm(x), tables, cache, start))
         normed = self.mlp_norm(x)
         return x + self.down(functional.silu(self.gate(normed)) * self.up(normed))
 
     def _attend(
         self,
-        x: "torch.Tensor",
-        tables: tuple["torch.Tensor", "torch.Tensor"],
+        x: torch.Tensor,
+        tables: tuple[torch.Tensor, torch.Tensor],
         cache: KVCache | None,
         start: int,
-    ) -> "torch.Tensor":
+    ) -> torch.Tensor:
         heads = self.qkv(x).unflatten(-1, (-1, self.head_width)).transpose(1, 2)
         turning, value = heads.split((self.heads + self.kv_heads, self.kv_heads), dim=1)
         query, key = rotate(turning, *tables).split((self.heads, self.kv_heads), dim=1)
@@ -206,12 +234,12 @@ class Decoder(nn.Module):
 
     def forward(
         self,
-        ids: "torch.Tensor",
+        ids: torch.Tensor,
         cache: KVCache | None = None,
         *,
         start: int = 0,
         last_only: bool = False,
-    ) -> "torch.Tensor":
+    ) -> torch.Tensor:
         """Logits (batch, length, vocabulary), or of the last position alone.
 
         Parameters
@@ -223,7 +251,8 @@ class Decoder(nn.Module):
         """
         x = self.embed(ids)
         tables = tuple(
-            table[start : start + ids.shape[1]].to(x.dtype) for table in (self.cosine, self.sine)
+            table[start : start + ids.shape[1]].to(x.dtype)
+            for table in (self.cosine, self.sine)
         )
         for block in self.blocks:
             x = block(x, tables, cache, start)
@@ -247,7 +276,7 @@ class EncoderBlock(nn.Module):
         self.up = nn.Linear(config.width, config.hidden)
         self.down = nn.Linear(config.hidden, config.width)
 
-    def forward(self, x: "torch.Tensor") -> "torch.Tensor":
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         query, key, value = (
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for part in self.qkv(self.attention_norm(x)).chunk(3, dim=-1)
@@ -265,28 +294,28 @@ class Encoder(nn.Module):
         self.config = config
         self.embed = nn.Embedding(config.vocabulary, config.width)
         self.position = nn.Parameter(torch.randn(config.context, config.width) * 0.02)
-        self.blocks = nn.Sequential(*(EncoderBlock(config) for _ in range(config.layers)))
+        self.blocks = nn.Sequential(
+            *(EncoderBlock(config) for _ in range(config.layers))
+        )
         self.norm = nn.LayerNorm(config.width)
 
-    def forward(self, ids: "torch.Tensor") -> "torch.Tensor":
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Mean of the last layer, (batch, width), for ids (batch, length)."""
         x = self.embed(ids) + self.position[: ids.shape[1]]
         return self.norm(self.blocks(x)).mean(dim=1)
 
 
-def random_ids(
-    *shape: int, vocabulary: int, device: "torch.device"
-) -> "torch.Tensor":
+def random_ids(*shape: int, vocabulary: int, device: torch.device) -> torch.Tensor:
     """Token ids, uniform over the vocabulary, from torch's global generator."""
     return torch.randint(vocabulary, shape, device=device)
 
 
-def next_token_loss(logits: "torch.Tensor", targets: "torch.Tensor") -> "torch.Tensor":
+def next_token_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Mean cross entropy of logits (batch, length, vocabulary) and ids (batch, length)."""
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def make_optimizer(model: "nn.Module") -> "torch.optim.Optimizer":
+def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """AdamW in its fused form, which the CPU has as well."""
     return torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
 
@@ -299,7 +328,7 @@ class Server(nn.Module):
         self.decoder = decoder
         self.cache = KVCache(decoder.config, batch=batch, like=decoder.head.weight)
 
-    def forward(self, ids: "torch.Tensor", start: int = 0) -> "torch.Tensor":
+    def forward(self, ids: torch.Tensor, start: int = 0) -> torch.Tensor:
         """Logits (batch, vocabulary) of what follows `ids`, the first at position `start`."""
         return self.decoder(ids, self.cache, start=start, last_only=True)
 
@@ -316,7 +345,7 @@ class GreedyGenerator:
         self.new_tokens = new_tokens
 
     @torch.inference_mode()
-    def stream(self, prompt: "torch.Tensor") -> Iterator[int]:
+    def stream(self, prompt: torch.Tensor) -> Iterator[int]:
         """Token ids one by one, each as soon as the host has it; prompt (1, length)."""
         ids, start = prompt, 0
         for _ in range(self.new_tokens):

@@ -51,8 +51,12 @@ def test_rotary_leaves_the_first_position_and_turns_the_second_by_its_angles():
     half = CONFIG.head_width // 2
     turned = rotated(x)
     torch.testing.assert_close(turned[0], x[0])
-    angles = torch.tensor([10_000.0 ** (-2 * i / CONFIG.head_width) for i in range(half)])
-    as_complex = torch.complex(x[1, :half], x[1, half:]) * torch.polar(torch.ones(half), angles)
+    angles = torch.tensor(
+        [10_000.0 ** (-2 * i / CONFIG.head_width) for i in range(half)]
+    )
+    as_complex = torch.complex(x[1, :half], x[1, half:]) * torch.polar(
+        torch.ones(half), angles
+    )
     torch.testing.assert_close(turned[1, :half], as_complex.real)
     torch.testing.assert_close(turned[1, half:], as_complex.imag)
 
@@ -73,7 +77,10 @@ def test_rotary_scores_depend_on_the_distance_alone():
 def reference_attention(query, key, value):
     """Written out, with each key repeated for the heads that share it."""
     share = query.shape[1] // key.shape[1]
-    key, value = key.repeat_interleave(share, dim=1), value.repeat_interleave(share, dim=1)
+    key, value = (
+        key.repeat_interleave(share, dim=1),
+        value.repeat_interleave(share, dim=1),
+    )
     scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
     offset = key.shape[-2] - query.shape[-2]
     future = torch.ones_like(scores[0, 0], dtype=torch.bool).triu(offset + 1)
@@ -89,7 +96,8 @@ def test_grouped_queries_equal_repeated_heads(length, end):
     query = torch.randn(2, 6, length, 8)
     key, value = torch.randn(2, 2, 2, end, 8)
     torch.testing.assert_close(
-        models.causal_attention(query, key, value), reference_attention(query, key, value)
+        models.causal_attention(query, key, value),
+        reference_attention(query, key, value),
     )
 
 
@@ -104,7 +112,9 @@ def test_cached_steps_equal_the_full_forward(decoder, ids, chunks):
     for length in chunks:
         parts.append(decoder(ids[:, start : start + length], cache, start=start))
         start += length
-    torch.testing.assert_close(torch.cat(parts, dim=1), decoder(ids), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        torch.cat(parts, dim=1), decoder(ids), rtol=1e-4, atol=1e-5
+    )
 
 
 @torch.inference_mode()
@@ -150,7 +160,7 @@ def test_the_cache_is_allocated_once(decoder, ids):
     ],
 )
 def test_a_shape_that_cannot_be_built_is_refused(changes, message):
-    shape = dict(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, hidden=48, context=24)
+    shape = {name: getattr(CONFIG, name) for name in CONFIG.__dataclass_fields__}
     with pytest.raises(ValueError, match=message):
         models.DecoderConfig(**(shape | changes))
 
