@@ -1,0 +1,1 @@
+"""The manager: which worker measures what, until when."""

@@ -1,0 +1,355 @@
+"""One session of the gate, from what was collected to the written report."""
+
+import os
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pytest_perfgate import protocol
+from pytest_perfgate.campaign import git, progress, replay
+from pytest_perfgate.campaign.launch import WorkerLauncher
+from pytest_perfgate.campaign.ledger import Ledger
+from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
+from pytest_perfgate.campaign.missing import Collected, gone, whole_files
+from pytest_perfgate.campaign.recording import Change, Occasion, apply, change, shown
+from pytest_perfgate.campaign.results import results_of
+from pytest_perfgate.campaign.selection import file_of
+from pytest_perfgate.campaign.shelf import Shelf
+from pytest_perfgate.campaign.verdicts import Verdicts
+from pytest_perfgate.gate.looks import planned_looks
+from pytest_perfgate.gate.policy import BenchmarkPolicy, resolve_policy
+from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
+from pytest_perfgate.measure.device import resolve_device
+from pytest_perfgate.measure.environment import hardware
+from pytest_perfgate.model import Baseline, BenchmarkResult, Outcome, Report
+from pytest_perfgate.reports import terminal, update
+from pytest_perfgate.settings import ItemSettings, Settings
+from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
+from pytest_perfgate.units import format_duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A collected benchmark."""
+
+    nodeid: str
+    settings: ItemSettings
+
+
+class Conduct:
+    """What the manager's hooks call, in this order: run, by_item, finish."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        planned: Sequence[Planned],
+        *,
+        collected: Collected,
+        fixtures: Collection[str],
+    ) -> None:
+        """Read what is stored and check every policy; measure nothing yet.
+
+        Raises
+        ------
+        PerfGateError
+            For an option, marker or folder that cannot be used.
+        """
+        self._config = config
+        self._settings = settings
+        self._planned = planned
+        self._fake = os.environ.get(protocol.FAKE_VARIABLE)
+        self._device = resolve_device(settings.device) if not self._fake else "cpu"
+        self.policies = {own.nodeid: self._policy(own.settings) for own in planned}
+        self._shelf, self._whole = self._open_shelf(collected, fixtures)
+        self._folder = RunFolder(settings.report)
+        self._ledger = Ledger([own.settings for own in planned])
+        self._verdicts = Verdicts(
+            self._ledger, self._shelf, self.policies, settings=settings
+        )
+        self._campaign: Campaign | None = None
+        self._results: dict[str, list[BenchmarkResult]] = {}
+        self._missing: list[BenchmarkResult] = []
+        self._changes: list[Change] = []
+        self._updates: tuple[update.Update, ...] = ()
+        self._report: Report | None = None
+        self._absorbed: set[str] = set()
+        self._failed_otherwise = False
+
+    def _policy(self, own: ItemSettings) -> BenchmarkPolicy:
+        return resolve_policy(
+            own.nodeid,
+            specs=self._settings.budgets,
+            limits=self._settings.limits,
+            marker_budget=own.budget,
+            marker_limit=own.limit,
+            metrics=own.metrics,
+            gate=own.gate,
+        )
+
+    def _open_shelf(
+        self, collected: Collected, fixtures: Collection[str]
+    ) -> tuple[Shelf, Mapping[str, AbstractSet[str]]]:
+        """Read the baselines of this hardware, of what is here and what may be gone."""
+        script = Path(self._fake) if self._fake else None
+        key, _ = hardware(self._device, fake_script=script)
+        store = BaselineStore(self._settings.baselines)
+        whole = whole_files(collected, store.files(key), fixtures)
+        files = [file_of(own.nodeid) for own in self._planned]
+        return Shelf(store, key, [*files, *whole]), whole
+
+    # -- measuring
+
+    def run(self) -> None:
+        """Make the runs, judge them, and keep what they brought.
+
+        Raises
+        ------
+        PerfGateError
+            Where nothing could be measured or kept at all.
+        """
+        if not self._planned:
+            return
+        self._folder.prepare()
+        self._campaign = self._make_campaign()
+        if self._settings.update:
+            self._campaign.record()
+        else:
+            self._campaign.measure(self._looks())
+            self._campaign.confirm()
+
+    def _looks(self) -> tuple[int, ...]:
+        return planned_looks(self._settings.runs_min, self._settings.runs_max)
+
+    def _make_campaign(self) -> Campaign:
+        stream = progress.terminal_stream(verbosity=self._config.get_verbosity())
+        launcher = WorkerLauncher(
+            self._folder,
+            arguments=tuple(map(str, self._config.invocation_params.args)),
+            start=self._config.invocation_params.dir,
+            device=self._device,
+            timeouts={own.nodeid: own.settings.timeout_s for own in self._planned},
+        )
+        return Campaign(
+            self._ledger,
+            Doors(
+                launcher=launcher,
+                judge=self._verdicts,
+                progress=progress.TerminalProgress(stream, width=_columns()),
+            ),
+            seed=self._settings.seed,
+            max_total_s=self._settings.max_total_s,
+        )
+
+    # -- results
+
+    def by_item(self, *, interrupted: bool = False) -> dict[str, list[BenchmarkResult]]:
+        """Judge for good; returns each item's results, worst first."""
+        out_of_time = interrupted or bool(self._campaign and self._campaign.out_of_time)
+        results = {
+            nodeid: results_of(
+                entry, self._verdicts, self._shelf, out_of_time=out_of_time
+            )
+            for nodeid, entry in self._ledger.entries.items()
+        }
+        if self._settings.update and not interrupted:
+            results = self._as_recorded(results)
+        self._results = {n: list(worst_first(found)) for n, found in results.items()}
+        self._missing = list(gone(self._shelf, self._whole))
+        return self._results
+
+    def _as_recorded(
+        self, judged: Mapping[str, list[BenchmarkResult]]
+    ) -> dict[str, list[BenchmarkResult]]:
+        """Turn verdicts into what becomes of the baselines; nothing is written yet."""
+        environment = self._ledger.environment
+        occasion = Occasion(
+            time=_now(),
+            commit=git.commit(self._settings.rootdir),
+            environment_digest=environment_digest(environment) if environment else "",
+            force=self._settings.force,
+        )
+        self._changes = [
+            change(
+                self._ledger.entries[nodeid],
+                result,
+                self._shelf.baseline(result.benchmark),
+                occasion,
+            )
+            for nodeid, results in judged.items()
+            for result in results
+        ]
+        recorded: dict[str, list[BenchmarkResult]] = {nodeid: [] for nodeid in judged}
+        for each in self._changes:
+            recorded[each.result.nodeid].append(each.result)
+        return recorded
+
+    def missing(self) -> Sequence[BenchmarkResult]:
+        """Return what the baselines hold and no collected test belongs to."""
+        return self._missing
+
+    def reports(self, nodeid: str) -> list[pytest.TestReport]:
+        """Return pytest's reports of an item, rewritten by its verdict."""
+        results = self._results[nodeid]
+        red = self._is_red(results)
+        data = replay.last_complete(self._ledger.entries[nodeid])
+        if not data:
+            return replay.made_up(nodeid, results[0], red=red)
+        reports = replay.judged(replay.revive(self._config, data), results, red=red)
+        if not red and any(report.failed for report in reports):
+            self._failed_otherwise = True  # a strict xfail that passed
+        if any(hasattr(report, "wasxfail") for report in reports):
+            self._absorb(results, reports)
+        return reports
+
+    def _is_red(self, results: Sequence[BenchmarkResult]) -> bool:
+        return self._code(results) not in {0, 5}
+
+    def _absorb(
+        self,
+        results: Sequence[BenchmarkResult],
+        reports: Sequence[pytest.TestReport],
+    ) -> None:
+        """Note what an expected failure keeps from failing the session."""
+        if not any(report.failed for report in reports):
+            self._absorbed.update(
+                result.benchmark
+                for result in results
+                if result.verdict.outcome in {Outcome.REGRESSED, Outcome.ERROR}
+            )
+
+    def all_results(self) -> tuple[BenchmarkResult, ...]:
+        found = [result for results in self._results.values() for result in results]
+        return (*found, *self._missing)
+
+    # -- the end
+
+    def exit_code(self) -> int:
+        counting = [r for r in self.all_results() if r.benchmark not in self._absorbed]
+        return self._code(counting)
+
+    def _code(self, results: Iterable[BenchmarkResult]) -> int:
+        return exit_code(
+            results,
+            on_missing=self._settings.on_missing,
+            on_inconclusive="fail"
+            if self._settings.update
+            else self._settings.on_inconclusive,
+            anything_measured=self.anything_measured,
+        )
+
+    @property
+    def anything_measured(self) -> bool:
+        return any(
+            e.runs or e.screened or e.failures for e in self._ledger.entries.values()
+        )
+
+    def finish(self, *, interrupted: bool, failed: bool) -> int:
+        """Write baselines and report; returns the session's exit code.
+
+        Parameters
+        ----------
+        interrupted : the session ended before it was done: no baseline is touched
+        failed : something that is no benchmark's verdict failed
+
+        Raises
+        ------
+        StoreUnreachable
+            Where the disk refuses.
+        """
+        if interrupted:
+            self._verdicts.judge_as_it_stands()
+            self.by_item(interrupted=True)
+        environment = self._ledger.environment
+        if self._settings.update and not interrupted and environment is not None:
+            apply(self._changes, self._shelf, environment)
+            self._updates = tuple(shown(self._changes))
+        code = self.exit_code()
+        if code in {0, 5} and (failed or self._failed_otherwise):
+            code = 1
+        self._report = self._make_report(code, interrupted=interrupted)
+        if self._planned:
+            self._folder.write_report(self._report)
+            self._folder.release()
+        return code
+
+    def _make_report(self, code: int, *, interrupted: bool) -> Report:
+        results = self.all_results()
+        summary = summary_sentence(results, anything_measured=self.anything_measured)
+        cost = self._campaign.cost if self._campaign else None
+        return Report(
+            created=_now(),
+            commit=git.commit(self._settings.rootdir),
+            environment=self._ledger.environment,
+            results=results,
+            exit_code=2 if interrupted else code,
+            summary=f"interrupted; so far {summary}" if interrupted else summary,
+            policy=self._settings.given,
+            cost={
+                "runs": cost.runs,
+                "workers": cost.workers,
+                "seconds": round(cost.seconds, 3),
+            }
+            if cost
+            else {},
+            interrupted=interrupted,
+        )
+
+    def report_lines(self, *, width: int, verbose: bool) -> Iterator[terminal.Line]:
+        """Yield what a person reads at the end."""
+        if self._report is None:
+            return
+        if self._settings.update:
+            yield from update.render(self._updates, width=width)
+        yield from terminal.render(self._report, width=width, verbose=verbose)
+        for note in self._ledger.notes:
+            yield terminal.line(f"note: {note}", "yellow")
+        if self._planned:
+            folder = os.path.relpath(self._folder.path, self._settings.rootdir)
+            yield terminal.line(f"report: {folder}/report.json")
+
+    def plan_lines(self) -> Iterator[str]:
+        """Yield the plan for `--collect-only`: benchmarks, runs, expected minutes."""
+        minimum, maximum = self._settings.runs_min, self._settings.runs_max
+        if self._settings.update:
+            minimum = maximum = RECORDING_RUNS
+        yield f"perfgate: plan for {self._shelf.key}"
+        total_s = 0.0
+        for own in self._planned:
+            stored = self._shelf.of_item(own.nodeid)
+            seconds = expected_s(own.settings, stored)
+            total_s += seconds
+            what = "baseline stored" if stored else "no baseline yet"
+            yield f"  {own.nodeid}: about {format_duration(seconds)} a run, {what}"
+        yield (
+            f"{len(self._planned)} benchmarks, {minimum} to {maximum} runs of each: "
+            f"about {minimum * total_s / 60:.1f} to {maximum * total_s / 60:.1f} minutes "
+            "and the start of each process"
+        )
+
+
+def expected_s(own: ItemSettings, stored: Mapping[str, Baseline]) -> float:
+    """Estimate how long one run of a benchmark takes, from its baseline if there is one."""
+    known = [
+        baseline.plan.inner_loop
+        * (baseline.plan.iterations + baseline.plan.warmup)
+        * number.value
+        for baseline in stored.values()
+        for metric in baseline.metrics.values()
+        if metric.unit == "s"
+        and (number := baseline.runs[-1].get(metric.name, "median"))
+    ]
+    return max(known, default=own.max_time_s)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns

@@ -1,0 +1,236 @@
+"""What is known of each benchmark, run by run; filled from workers' records."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_perfgate.model import Environment, Measurement, Plan, Reason
+from pytest_perfgate.protocol import Record
+from pytest_perfgate.settings import ItemSettings
+from pytest_perfgate.store import decode_environment, decode_measurement
+
+REPEATS = 3
+"""How many disturbed or lost runs of a benchmark are made again."""
+SAME_LOSSES = 2
+"""The same crash or hang so many times ends a benchmark."""
+XPASS_STRICT = "[XPASS(strict)]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A body, a set-up or a tear-down that raised in one run."""
+
+    run: int
+    when: str
+    reason: Reason
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A run that ended with its worker: a crash, a kill or a hang."""
+
+    run: int
+    how: str
+    timed_out: bool
+    tail: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """One item: what its runs brought."""
+
+    nodeid: str
+    settings: ItemSettings
+    runs: dict[int, dict[str, Measurement]] = field(default_factory=dict)
+    """Complete runs: by run number, then by benchmark id."""
+    reports: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    """pytest's reports in the form in which they travel, by run."""
+    failures: list[Failure] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    skipped_runs: list[int] = field(default_factory=list)
+    tracer: str | None = None
+    pending: dict[str, Measurement] = field(default_factory=dict)
+    screened: dict[int, dict[str, Measurement]] | None = None
+    """The runs that raised a flag, while fresh ones are made to confirm it."""
+    _counted: int = 0
+
+    def begin_confirmation(self) -> None:
+        """Put the screening runs aside; from here on runs are fresh ones."""
+        self.screened, self.runs = self.runs, {}
+        self._counted = len(self.reports) + len(self.losses)
+
+    @property
+    def attempts(self) -> int:
+        return len(self.reports) + len(self.losses) - self._counted
+
+    @property
+    def sound_runs(self) -> list[int]:
+        """Runs in which no benchmark of this item was disturbed."""
+        return [number for number, run in self.runs.items() if not _disturbed(run)]
+
+    @property
+    def disturbed_runs(self) -> list[int]:
+        return [number for number, run in self.runs.items() if _disturbed(run)]
+
+    @property
+    def lost_for_good(self) -> bool:
+        """Whether it died the same way often enough to expect it again."""
+        ways = [loss.how for loss in self.losses]
+        return any(ways.count(way) >= SAME_LOSSES for way in ways)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no further run can tell more."""
+        return bool(
+            self.failures or self.skipped_runs or self.tracer or self.lost_for_good
+        )
+
+    def wants(self, target: int) -> bool:
+        """Whether another run is needed to have `target` sound ones."""
+        if self.finished or len(self.sound_runs) >= target:
+            return False
+        return self.attempts < target + REPEATS
+
+    def usable(self, target: int) -> list[int]:
+        """Return the numbers of the runs to judge by, sound ones first.
+
+        Disturbed runs only make up the number where repeating did not help;
+        they carry their mark with them.
+        """
+        sound = self.sound_runs[:target]
+        return sorted(sound + self.disturbed_runs[: target - len(sound)])
+
+    def measurements(self, benchmark: str, runs: list[int]) -> list[Measurement]:
+        return [
+            self.runs[number][benchmark]
+            for number in runs
+            if benchmark in self.runs[number]
+        ]
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """The ids measured in any run, in the order first seen."""
+        return list(dict.fromkeys(b for run in self.runs.values() for b in run))
+
+
+def _disturbed(run: Mapping[str, Measurement]) -> bool:
+    return any(measurement.health.disturbed for measurement in run.values())
+
+
+class Ledger:
+    """All entries, and what a session learns on the way."""
+
+    def __init__(self, settings: list[ItemSettings]) -> None:
+        self.entries = {
+            own.nodeid: Entry(nodeid=own.nodeid, settings=own) for own in settings
+        }
+        self.environment: Environment | None = None
+        self.notes: dict[str, None] = {}
+        self.warnings: list[Record] = []
+        self.collect_errors: dict[str, str] = {}
+        self.absent: set[str] = set()
+        self._run = 0
+
+    def take(self, record: Record, *, run: int) -> None:
+        """Book one record of a worker that makes run number `run`."""
+        self._run = run
+        handler = getattr(self, f"_take_{record['kind'].replace('-', '_')}", None)
+        if handler is not None:
+            handler(record)
+
+    def lose(self, nodeid: str, loss: Loss) -> None:
+        """Book a run that its worker did not survive."""
+        entry = self.entries[nodeid]
+        entry.losses.append(loss)
+        entry.reports.pop(loss.run, None)
+        entry.pending.clear()
+
+    def _take_open(self, record: Record) -> None:
+        entry = self.entries[record["nodeid"]]
+        entry.pending.clear()
+        entry.reports[self._run] = []
+
+    def _take_measured(self, record: Record) -> None:
+        measurement = decode_measurement(record["measurement"])
+        self.entries[measurement.nodeid].pending[measurement.benchmark] = measurement
+
+    def _take_report(self, record: Record) -> None:
+        entry = self.entries[record["nodeid"]]
+        report = record["report"]
+        entry.reports[self._run].append(report)
+        if report["outcome"] == "skipped":
+            entry.skipped_runs.append(self._run)
+        elif report["outcome"] == "failed" and not passed_strictly(report):
+            entry.failures.append(_failure(report, self._run))
+
+    def _take_close(self, record: Record) -> None:
+        entry = self.entries[record["nodeid"]]
+        failed = any(failure.run == self._run for failure in entry.failures)
+        # timings of a body that raised are neither compared nor kept
+        if entry.pending and not failed and self._run not in entry.skipped_runs:
+            entry.runs[self._run] = dict(entry.pending)
+        entry.pending.clear()
+
+    def _take_traced(self, record: Record) -> None:
+        self.entries[record["nodeid"]].tracer = record["tracer"]
+
+    def _take_environment(self, record: Record) -> None:
+        self.environment = self.environment or decode_environment(record["environment"])
+
+    def _take_note(self, record: Record) -> None:
+        self.notes[record["text"]] = None
+
+    def _take_warning(self, record: Record) -> None:
+        if self._run == 1:  # later runs repeat them
+            self.warnings.append(record)
+
+    def _take_collect_error(self, record: Record) -> None:
+        self.collect_errors[record["nodeid"]] = record["text"]
+
+    def _take_collected(self, record: Record) -> None:
+        self.absent.update(record["absent"])
+
+    def plan_of(self, benchmark: str, nodeid: str) -> Plan | None:
+        """Return the plan by which a benchmark was measured in its first run."""
+        for run in self.entries[nodeid].runs.values():
+            if benchmark in run:
+                return run[benchmark].plan
+        return None
+
+
+def passed_strictly(report: dict[str, Any]) -> bool:
+    """Whether a strict xfail's body passed, which pytest reports as a failure."""
+    return str(report.get("longrepr")).startswith(XPASS_STRICT)
+
+
+def _failure(report: dict[str, Any], run: int) -> Failure:
+    properties = dict(report.get("user_properties", ()))
+    reason = Reason(properties.get("perfgate_failure", Reason.BODY_RAISED))
+    return Failure(run=run, when=report["when"], reason=reason, text=_text(report))
+
+
+def _text(report: dict[str, Any]) -> str:
+    """Return the last line of what a report says went wrong."""
+    longrepr = report.get("longrepr")
+    if isinstance(longrepr, dict):
+        return (
+            str(longrepr["reprcrash"]["message"]) if longrepr.get("reprcrash") else ""
+        )
+    return str(longrepr or "")
+
+
+def discarded(entry: Entry) -> tuple[str, ...]:
+    """List the runs that were not used, each with its reason."""
+    lost = [f"run {loss.run}: {loss.how}" for loss in entry.losses]
+    disturbed = [
+        f"run {number}: {'; '.join(evidence)}"
+        for number in entry.disturbed_runs
+        if (evidence := dict.fromkeys(_evidence(entry, number)))
+    ]
+    return (*lost, *disturbed)
+
+
+def _evidence(entry: Entry, number: int) -> Iterator[str]:
+    for measurement in entry.runs[number].values():
+        yield from measurement.health.evidence

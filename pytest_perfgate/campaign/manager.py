@@ -1,0 +1,286 @@
+"""The adaptive loop: runs until every benchmark is decided, or time is up.
+
+It measures nothing and knows no pytest: workers are started through a door,
+and what they bring is booked in the ledger.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pytest_perfgate.campaign.ledger import Entry, Ledger, Loss
+from pytest_perfgate.campaign.selection import shuffled
+from pytest_perfgate.campaign.worker_process import WorkerEnd
+from pytest_perfgate.errors import MeasurementError
+from pytest_perfgate.model import Plan
+from pytest_perfgate.protocol import Record
+
+CONFIRMING_RUNS = 5
+RECORDING_RUNS = 10
+_FRUITLESS = 2
+"""So many workers in a row that open no benchmark end the campaign."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What one worker is asked to do, before it has a place in the run folder."""
+
+    run: int
+    wanted: tuple[str, ...]
+    seed: int
+    alone: bool
+    plans: Mapping[str, Plan]
+    iterations: Mapping[str, int]
+
+
+class Launcher(Protocol):
+    """The door through which workers are started."""
+
+    def __call__(
+        self,
+        order: Order,
+        *,
+        on_record: Callable[[Record], None],
+        until: float | None,
+    ) -> WorkerEnd: ...
+
+
+class Judge(Protocol):
+    """What the loop asks between runs."""
+
+    def decided(self, entry: Entry, *, target: int, last: bool) -> bool:
+        """Whether the runs so far decide a benchmark."""
+        ...
+
+    def flagged(self, entry: Entry) -> bool:
+        """Whether a decided benchmark wants fresh runs to confirm it."""
+        ...
+
+    def plans(self, nodeid: str) -> Mapping[str, Plan]:
+        """Return the stored plans of an item's benchmarks."""
+        ...
+
+
+class Progress(Protocol):
+    """Tells a person what goes on."""
+
+    def run_begins(
+        self,
+        run: int,
+        of: int,
+        *,
+        benchmarks: int,
+        undecided: int,
+        left_s: float | None,
+    ) -> None: ...
+
+    def benchmark_begins(self, nodeid: str) -> None: ...
+
+    def done(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Everything through which a campaign acts and asks."""
+
+    launcher: Launcher
+    judge: Judge
+    progress: Progress
+    clock: Callable[[], float] = time.monotonic
+    """Seconds."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cost:
+    """What a campaign cost."""
+
+    runs: int = 0
+    workers: int = 0
+    seconds: float = 0.0
+
+
+class Campaign:
+    """Runs made until every benchmark is decided.
+
+    Parameters
+    ----------
+    ledger : where records are booked
+    seed : of the order of benchmarks; run r uses seed + r
+    max_total_s : for the whole campaign, or None
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        doors: Doors,
+        *,
+        seed: int,
+        max_total_s: float | None,
+    ) -> None:
+        self.ledger = ledger
+        self.cost = Cost()
+        self.out_of_time = False
+        self._launcher = doors.launcher
+        self._judge = doors.judge
+        self._progress = doors.progress
+        self._clock = doors.clock
+        self._seed = seed
+        self._begun = doors.clock()
+        self._until = None if max_total_s is None else self._begun + max_total_s
+        self._run = 0
+        self._pass_s: list[float] = []
+
+    # -- the plan
+
+    def measure(self, looks: Sequence[int]) -> None:
+        """Make runs up to each planned look, for what is undecided then."""
+        undecided = list(self.ledger.entries.values())
+        for target in looks:
+            self._fill(undecided, target)
+            last = target == looks[-1] or self.out_of_time
+            undecided = [
+                entry
+                for entry in undecided
+                if not self._judge.decided(entry, target=target, last=last)
+            ]
+            if not undecided or last:
+                break
+        self._close()
+
+    def confirm(self) -> None:
+        """Make fresh runs for what is flagged, after all screening."""
+        flagged = [e for e in self.ledger.entries.values() if self._judge.flagged(e)]
+        for entry in flagged:
+            entry.begin_confirmation()
+        self._fill(flagged, CONFIRMING_RUNS)
+        self._close()
+
+    def record(self) -> None:
+        """Make the runs of one session of baselines."""
+        self._fill(list(self.ledger.entries.values()), RECORDING_RUNS)
+        self._close()
+
+    def _close(self) -> None:
+        self.cost.seconds = self._clock() - self._begun
+        self._progress.done()
+
+    # -- runs
+
+    def _fill(self, entries: Sequence[Entry], target: int) -> None:
+        """Make runs, round-robin, until each entry has `target` usable ones."""
+        while not self.out_of_time:
+            wanting = [entry for entry in entries if entry.wants(target)]
+            if not wanting:
+                return
+            self._announce(wanting, target)
+            begun = self._clock()
+            self._make_run(wanting)
+            self._pass_s.append((self._clock() - begun) / len(wanting))
+
+    def _announce(self, wanting: Sequence[Entry], target: int) -> None:
+        done = min(len(entry.sound_runs) for entry in wanting)
+        left_s = None
+        if self._pass_s:
+            mean = sum(self._pass_s) / len(self._pass_s)
+            left_s = mean * sum(target - len(e.sound_runs) for e in wanting)
+        self._progress.run_begins(
+            done + 1,
+            target,
+            benchmarks=len(self.ledger.entries),
+            undecided=len(wanting),
+            left_s=left_s,
+        )
+
+    def _make_run(self, wanting: Sequence[Entry]) -> None:
+        """Make one run: isolated benchmarks in processes of their own."""
+        self._run += 1
+        self.cost.runs += 1
+        order = shuffled([entry.nodeid for entry in wanting], self._seed + self._run)
+        isolated = {entry.nodeid for entry in wanting if entry.settings.isolate}
+        together = [nodeid for nodeid in order if nodeid not in isolated]
+        for group in (together, *([nodeid] for nodeid in order if nodeid in isolated)):
+            self._pass_over(list(group))
+
+    def _pass_over(self, wanted: list[str]) -> None:
+        """Start workers until each of the wanted has had its turn.
+
+        A worker that dies costs only the benchmark it was in.
+        """
+        fruitless = 0
+        while wanted and not self.out_of_time:
+            closed: set[str] = set()
+            end = self._start(wanted, closed)
+            lost = end.open_item
+            if lost is not None and not end.out_of_time:
+                self._book_loss(lost, end)
+                closed.add(lost)
+            fruitless = 0 if closed else fruitless + 1
+            if end.finished or fruitless >= _FRUITLESS:
+                self._check_all_had_their_turn(wanted, closed, end)
+                return
+            wanted = [nodeid for nodeid in wanted if nodeid not in closed]
+
+    def _start(self, wanted: Sequence[str], closed: set[str]) -> WorkerEnd:
+        def book(record: Record) -> None:
+            if record["kind"] == "open":
+                self._progress.benchmark_begins(record["nodeid"])
+            if record["kind"] == "close":
+                closed.add(record["nodeid"])
+            self.ledger.take(record, run=self._run)
+
+        self.cost.workers += 1
+        end = self._launcher(self._order(wanted), on_record=book, until=self._until)
+        if self._until is not None and self._clock() >= self._until:
+            self.out_of_time = True
+        return end
+
+    def _order(self, wanted: Sequence[str]) -> Order:
+        plans = {
+            b: plan
+            for nodeid in wanted
+            for b, plan in self._judge.plans(nodeid).items()
+        }
+        calibrated = {
+            benchmark: plan.iterations
+            for nodeid in wanted
+            for benchmark in self.ledger.entries[nodeid].benchmarks
+            if (plan := self.ledger.plan_of(benchmark, nodeid))
+            and benchmark not in plans
+        }
+        return Order(
+            run=self._run,
+            wanted=tuple(wanted),
+            seed=self._seed + self._run,
+            alone=len(wanted) < len(self.ledger.entries),
+            plans=plans,
+            iterations=calibrated,
+        )
+
+    def _book_loss(self, nodeid: str, end: WorkerEnd) -> None:
+        loss = Loss(run=self._run, how=end.how, timed_out=end.timed_out, tail=end.tail)
+        self.ledger.lose(nodeid, loss)
+
+    def _check_all_had_their_turn(
+        self, wanted: Sequence[str], closed: set[str], end: WorkerEnd
+    ) -> None:
+        """Book what a worker never came to: nothing is dropped silently.
+
+        Raises
+        ------
+        MeasurementError
+            If no worker so far came as far as any benchmark: the same would
+            happen again, so its own words are shown.
+        """
+        left = [nodeid for nodeid in wanted if nodeid not in closed]
+        if left and not any(e.reports for e in self.ledger.entries.values()):
+            raise MeasurementError(self._why_none_began(end))
+        for nodeid in left:
+            self._book_loss(nodeid, end)
+
+    def _why_none_began(self, end: WorkerEnd) -> str:
+        errors = "\n".join(self.ledger.collect_errors.values())
+        return (
+            f"no benchmark began in a worker process ({end.how}); it said:\n"
+            f"{errors or end.tail}"
+        )

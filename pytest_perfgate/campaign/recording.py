@@ -1,0 +1,153 @@
+"""`--perfgate-update`: what becomes of each baseline, first as values, then on disk."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_perfgate.campaign.ledger import Entry
+from pytest_perfgate.campaign.selection import file_of
+from pytest_perfgate.campaign.shelf import Shelf
+from pytest_perfgate.gate.policy import main_statistic
+from pytest_perfgate.gate.summary import sketch
+from pytest_perfgate.gate.update import Recording, update_baseline
+from pytest_perfgate.model import (
+    Baseline,
+    BenchmarkResult,
+    Environment,
+    Measurement,
+    Outcome,
+    Plan,
+    Reason,
+    Session,
+)
+from pytest_perfgate.reports.update import Action, Update
+
+_ACTIONS = {
+    Reason.FIRST_SESSION: Action.RECORDED,
+    Reason.SESSION_ADDED: Action.ADDED_SESSION,
+    Reason.REPLACED: Action.REPLACED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """When, of what and where a session of baselines is recorded."""
+
+    time: str
+    commit: str | None
+    environment_digest: str
+    force: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What an update makes of one benchmark."""
+
+    result: BenchmarkResult
+    old: Baseline | None
+    new: Baseline | None
+    """None where the update was refused: the old one stays."""
+
+
+def change(
+    entry: Entry, judged: BenchmarkResult, stored: Baseline | None, occasion: Occasion
+) -> Change:
+    """Decide what becomes of a benchmark's baseline.
+
+    Parameters
+    ----------
+    judged : the new runs, judged against what is stored
+    """
+    if judged.verdict.outcome in {Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED}:
+        return Change(result=judged, old=stored, new=None)
+    measured = [
+        entry.runs[number][judged.benchmark]
+        for number in sorted(entry.runs)
+        if judged.benchmark in entry.runs[number]
+    ]
+    if not measured:
+        return Change(result=judged, old=stored, new=None)
+    recording = _recording(judged, measured, occasion)
+    update = update_baseline(
+        stored, recording, verdict=judged.verdict, force=occasion.force
+    )
+    result = replace(judged, verdict=update.verdict)
+    return Change(result=result, old=stored, new=update.baseline)
+
+
+def _recording(
+    judged: BenchmarkResult, measured: Sequence[Measurement], occasion: Occasion
+) -> Recording:
+    series = {s.metric.name: s.metric for m in measured for s in m.samples}
+    return Recording(
+        plan=_plan(measured),
+        metrics=series,
+        session=Session(
+            time=occasion.time,
+            commit=occasion.commit,
+            environment_digest=occasion.environment_digest,
+            runs=judged.runs,
+        ),
+        sketch=sketch(measured),
+    )
+
+
+def _plan(measured: Sequence[Measurement]) -> Plan:
+    """Return the plan that governs from now on: the longest warm-up any run needed."""
+    longest = max(measurement.plan.warmup for measurement in measured)
+    return replace(measured[0].plan, warmup=longest)
+
+
+def apply(changes: Iterable[Change], shelf: Shelf, environment: Environment) -> None:
+    """Write the accepted changes, each file once, atomically and under its lock.
+
+    Raises
+    ------
+    StoreUnreachable
+        Where the disk refuses; each file is then as it was, or complete.
+    """
+    by_file: dict[str, dict[str, Baseline]] = {}
+    for each in changes:
+        if each.new is not None:
+            name = each.result.benchmark
+            by_file.setdefault(file_of(name), {})[name] = each.new
+    for file, benchmarks in by_file.items():
+        shelf.store.merge(shelf.key, file, benchmarks, environment=environment)
+
+
+def shown(changes: Iterable[Change]) -> Iterator[Update]:
+    """Yield old → new of every benchmark's main statistics."""
+    for each in changes:
+        verdict = each.result.verdict
+        action = _ACTIONS.get(verdict.reason, Action.REFUSED)
+        detail = verdict.detail
+        if action is Action.REFUSED:
+            detail = f"{verdict.outcome}: {verdict.reason} {detail}".strip()
+        names = _names(each)
+        if not names:
+            yield Update(benchmark=each.result.benchmark, action=action, detail=detail)
+        for metric, unit in names.items():
+            statistic = main_statistic(metric)
+            yield Update(
+                benchmark=each.result.benchmark,
+                metric=metric,
+                statistic=statistic,
+                old=_centre(each.old, metric, statistic),
+                new=_centre(each.new, metric, statistic),
+                unit=unit,
+                action=action,
+                detail=detail,
+            )
+
+
+def _names(each: Change) -> Mapping[str, str]:
+    known = each.new or each.old
+    return {m.name: m.unit for m in known.metrics.values()} if known else {}
+
+
+def _centre(baseline: Baseline | None, metric: str, statistic: str) -> float | None:
+    """Return the middle one of the newest session's run values."""
+    if baseline is None:
+        return None
+    found = (run.get(metric, statistic) for run in baseline.sessions[-1].runs)
+    values = sorted(number.value for number in found if number is not None)
+    return values[len(values) // 2] if values else None

@@ -1,0 +1,124 @@
+"""What a report says of each benchmark, measured or not."""
+
+from collections.abc import Iterator, Sequence
+
+from pytest_perfgate.campaign.ledger import Entry, Failure, Loss, discarded
+from pytest_perfgate.campaign.missing import missing
+from pytest_perfgate.campaign.shelf import Shelf
+from pytest_perfgate.campaign.verdicts import Verdicts
+from pytest_perfgate.errors import SchemaTooNew
+from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
+
+_TAIL_LINES = 25
+
+
+def results_of(
+    entry: Entry, verdicts: Verdicts, shelf: Shelf, *, out_of_time: bool
+) -> list[BenchmarkResult]:
+    """Return an item's results: at least one, never silently none."""
+    unmeasured = _unmeasured(entry, shelf)
+    if unmeasured is not None:
+        return unmeasured
+    if not entry.runs and not entry.screened:
+        return [_result(entry, entry.nodeid, _nothing(entry, out_of_time=out_of_time))]
+    found = [
+        verdicts.result(entry, benchmark, out_of_time=out_of_time)
+        for benchmark in entry.benchmarks
+    ]
+    return found + list(_not_measured_any_more(entry, shelf))
+
+
+def _unmeasured(entry: Entry, shelf: Shelf) -> list[BenchmarkResult] | None:
+    """Return what ends a benchmark whatever its numbers say."""
+    problem = shelf.problem(entry.nodeid)
+    if problem is not None:
+        newer = isinstance(problem, SchemaTooNew)
+        reason = Reason.SCHEMA_TOO_NEW if newer else Reason.BASELINE_CORRUPT
+        return [_error(entry, reason, text=str(problem))]
+    if entry.failures:
+        return [_failed(entry, entry.failures)]
+    if entry.skipped_runs:
+        return _skipped(entry, shelf)
+    if entry.tracer:
+        detail = f"{entry.tracer} is active: it slows what is measured"
+        return [_error(entry, Reason.TRACED, detail=detail)]
+    if entry.lost_for_good:
+        return [_lost(entry, entry.losses)]
+    return None
+
+
+def _result(
+    entry: Entry, benchmark: str, verdict: Verdict, *, text: str = ""
+) -> BenchmarkResult:
+    return BenchmarkResult(
+        benchmark=benchmark,
+        nodeid=entry.nodeid,
+        verdict=verdict,
+        text=text,
+        discarded=discarded(entry),
+    )
+
+
+def _error(
+    entry: Entry, reason: Reason, *, detail: str = "", text: str = ""
+) -> BenchmarkResult:
+    verdict = Verdict(outcome=Outcome.ERROR, reason=reason, detail=detail)
+    return _result(entry, entry.nodeid, verdict, text=text)
+
+
+def _failed(entry: Entry, failures: Sequence[Failure]) -> BenchmarkResult:
+    runs = len({failure.run for failure in failures})
+    first = failures[0]
+    detail = f"{first.when} failed in {runs} of {len(entry.reports)} runs"
+    return _error(entry, first.reason, detail=detail, text=first.text)
+
+
+def _skipped(entry: Entry, shelf: Shelf) -> list[BenchmarkResult]:
+    """Tell a skip of what the baseline holds from any other: it is no pass."""
+    stored = shelf.of_item(entry.nodeid)
+    if not stored:
+        verdict = Verdict(outcome=Outcome.SKIPPED, reason=Reason.SKIPPED)
+        return [_result(entry, entry.nodeid, verdict)]
+    return [
+        missing(benchmark, Reason.SKIPPED_NOW, nodeid=entry.nodeid)
+        for benchmark in stored
+    ]
+
+
+def _lost(entry: Entry, losses: Sequence[Loss]) -> BenchmarkResult:
+    last = losses[-1]
+    tail = "\n".join(last.tail.splitlines()[-_TAIL_LINES:])
+    detail = f"{len(losses)} runs: {', '.join(loss.how for loss in losses)}"
+    if last.timed_out:
+        verdict = Verdict(
+            outcome=Outcome.INVALID, reason=Reason.TIMED_OUT, detail=detail
+        )
+    else:
+        verdict = Verdict(outcome=Outcome.ERROR, reason=Reason.CRASHED, detail=detail)
+    return _result(entry, entry.nodeid, verdict, text=tail)
+
+
+def _nothing(entry: Entry, *, out_of_time: bool) -> Verdict:
+    if entry.losses:
+        detail = ", ".join(loss.how for loss in entry.losses)
+        return Verdict(
+            outcome=Outcome.INVALID, reason=Reason.WORKER_LOST, detail=detail
+        )
+    if out_of_time:
+        return Verdict(
+            outcome=Outcome.INCONCLUSIVE,
+            reason=Reason.OUT_OF_TIME,
+            detail="no run was made",
+        )
+    return Verdict(
+        outcome=Outcome.INVALID,
+        reason=Reason.WORKER_LOST,
+        detail="no worker came to it; was it collected there?",
+    )
+
+
+def _not_measured_any_more(entry: Entry, shelf: Shelf) -> Iterator[BenchmarkResult]:
+    """Yield what an item stored under a name it measures no more."""
+    for benchmark in shelf.of_item(entry.nodeid):
+        if benchmark not in entry.benchmarks:
+            yield missing(benchmark, Reason.GONE, nodeid=entry.nodeid)

@@ -1,0 +1,250 @@
+"""The manager's hooks: collect, run the campaign, replay, report.
+
+PYTEST_DONT_REWRITE: no asserts here.
+"""
+
+import shutil
+from collections.abc import Collection, Generator, Sequence
+
+import pytest
+
+from pytest_perfgate import settings as options
+from pytest_perfgate.campaign import replay, selection
+from pytest_perfgate.campaign.conduct import Conduct, Planned
+from pytest_perfgate.campaign.missing import Collected
+from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
+from pytest_perfgate.model import BenchmarkResult
+from pytest_perfgate.reports import terminal
+from pytest_perfgate.settings import Settings
+
+NAME = "perfgate-manager"
+_OURS = frozenset({0, 1, 5})
+"""pytest's exit codes that a verdict may replace; 2, 3 and 4 stand."""
+
+
+def start(config: pytest.Config, *, fixtures: Collection[str]) -> None:
+    """Become the manager of a session.
+
+    Raises
+    ------
+    UsageError
+        Where an option is wrong, or cannot go with measuring.
+    """
+    refuse_conflicts(config)
+    settings = options.resolve(config)
+    if config.getoption("collectonly") and settings.update:
+        raise UsageError(
+            "--perfgate-update records nothing under --collect-only; drop one"
+        )
+    config.pluginmanager.register(Manager(config, settings, fixtures), NAME)
+
+
+def refuse_conflicts(config: pytest.Config) -> None:
+    """Refuse what would measure nothing, or measure wrongly, and say what to do."""
+    processes = getattr(config.option, "numprocesses", None)
+    if processes or getattr(config.option, "dist", "no") != "no":
+        raise UsageError(
+            "--perfgate cannot measure under pytest-xdist "
+            f"(-n {processes or '?'}): processes side by side disturb each other; "
+            "add -n0 (it also overrides -n in addopts)"
+        )
+    for option, name in (("usepdb", "--pdb"), ("trace", "--trace")):
+        if getattr(config.option, option, False):
+            raise UsageError(
+                f"--perfgate measures in worker processes, where {name} has no terminal; "
+                f"drop {name}, or debug the benchmark without --perfgate"
+            )
+
+
+class Manager:
+    """The hooks of the process that the user started."""
+
+    def __init__(
+        self, config: pytest.Config, settings: Settings, fixtures: Collection[str]
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._fixtures = fixtures
+        self._benchmarks: dict[str, set[str]] = {}
+        self._files: set[str] = set()
+        self._conduct: Conduct | None = None
+        self._results: dict[str, list[BenchmarkResult]] = {}
+        self._broken: str | None = None
+        self._campaigned = False
+        self._other_failures = False
+
+    # -- collection
+
+    @pytest.hookimpl(tryfirst=True, wrapper=True)
+    def pytest_collection_modifyitems(
+        self, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        everything = [item for item in items if self._is_benchmark(item)]
+        for item in everything:
+            file = selection.file_of(item.nodeid)
+            self._benchmarks.setdefault(file, set()).add(item.nodeid)
+        yield
+        chosen = [item for item in items if self._is_benchmark(item)]
+        others = [item for item in items if not self._is_benchmark(item)]
+        items[:] = chosen
+        if others:
+            self._config.hook.pytest_deselected(items=others)
+
+    def _is_benchmark(self, item: pytest.Item) -> bool:
+        return not self._fixtures.isdisjoint(getattr(item, "fixturenames", ()))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        try:
+            planned = [self._plan(item) for item in session.items]
+            self._conduct = Conduct(
+                self._config,
+                self._settings,
+                planned,
+                collected=self._collected(),
+                fixtures=self._fixtures,
+            )
+        except UsageError as error:
+            raise pytest.UsageError(f"perfgate: {error}") from None
+        except PerfGateError as error:
+            self._broken = str(error)
+            return
+        if self._config.getoption("collectonly"):
+            for line in self._conduct.plan_lines():
+                self._write(line)
+
+    def _plan(self, item: pytest.Item) -> Planned:
+        return Planned(
+            nodeid=item.nodeid, settings=options.item_settings(item, self._settings)
+        )
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.nodeid.endswith(".py"):
+            self._files.add(report.nodeid)
+
+    def _collected(self) -> Collected:
+        config = self._config
+        return Collected(
+            benchmarks=self._benchmarks,
+            files=self._files,
+            arguments=tuple(map(str, config.args)),
+            root=config.rootpath,
+            start=config.invocation_params.dir,
+            partial=bool(getattr(config.option, "lf", False)),
+        )
+
+    # -- the campaign, then pytest's own loop over what it brought
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(
+        self, session: pytest.Session
+    ) -> Generator[None, object, object]:
+        collected = not session.testsfailed or self._config.getoption(
+            "continue_on_collection_errors"
+        )
+        self._other_failures = bool(session.testsfailed)
+        if collected and not self._config.getoption("collectonly"):
+            self._run_campaign()
+        result = yield
+        if collected and self._conduct is not None:
+            self._report_missing()
+        return result
+
+    def _run_campaign(self) -> None:
+        if self._conduct is None:
+            return
+        self._campaigned = True
+        try:
+            self._conduct.run()
+            self._results = self._conduct.by_item()
+        except PerfGateError as error:
+            self._broken = str(error)
+
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
+        """Hand on what the workers saw; nothing of the item is set up here."""
+        if self._conduct is None or self._broken:
+            return True
+        self._replay(item.nodeid, item.location, self._conduct.reports(item.nodeid))
+        return True
+
+    def _replay(
+        self,
+        nodeid: str,
+        location: tuple[str, int | None, str],
+        reports: Sequence[pytest.TestReport],
+    ) -> None:
+        hook = self._config.hook
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        for report in reports:
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+
+    def _report_missing(self) -> None:
+        """Show what the baselines hold and the suite has no more."""
+        if self._conduct is None or self._broken:
+            return
+        for result in self._conduct.missing():
+            reports = replay.made_up(result.nodeid, result, red=True)
+            self._replay(result.nodeid, reports[0].location, reports)
+
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        return replay.status(report) if report.when == "call" else None
+
+    # -- the end
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(
+        self, session: pytest.Session, exitstatus: int
+    ) -> Generator[None, None, None]:
+        code = self._finish(int(exitstatus))
+        if code is not None:
+            session.exitstatus = code
+        # handed on unchanged: the terminal prints its summary for pytest's own codes
+        yield
+
+    def _finish(self, status: int) -> int | None:
+        """Write what is to be written; returns our exit code, or None for pytest's."""
+        if (
+            self._config.getoption("collectonly")
+            or status == pytest.ExitCode.USAGE_ERROR
+        ):
+            return None
+        if self._conduct is not None and not self._broken and self._campaigned:
+            try:
+                code = self._conduct.finish(
+                    interrupted=status == pytest.ExitCode.INTERRUPTED,
+                    failed=self._other_failures,
+                )
+            except StoreUnreachable as error:
+                self._broken = str(error)
+            else:
+                return code if status in _OURS else None
+        return 3 if self._broken else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
+        writer = terminalreporter
+        if self._broken:
+            writer.section("perfgate", red=True, bold=True)
+            writer.line(f"perfgate: {self._broken}")
+        elif self._conduct is not None and not self._config.getoption("collectonly"):
+            writer.section("perfgate", bold=True)
+            width = shutil.get_terminal_size().columns
+            verbose = self._config.get_verbosity() > 0
+            for line in self._conduct.report_lines(width=width, verbose=verbose):
+                write_line(writer, line)
+
+    def _write(self, text: str) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.line(text)
+
+
+def write_line(writer: pytest.TerminalReporter, line: terminal.Line) -> None:
+    """Write one rendered line with its styles."""
+    for segment in line.segments:
+        writer.write(segment.text, **dict.fromkeys(segment.styles, True))
+    writer.line("")

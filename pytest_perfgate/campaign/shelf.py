@@ -1,0 +1,68 @@
+"""What is stored for the benchmarks of this session, read once."""
+
+from collections.abc import Iterable, Mapping
+
+from pytest_perfgate.campaign.selection import file_of
+from pytest_perfgate.errors import BaselineError
+from pytest_perfgate.model import Baseline, BaselineFile, Environment, Plan
+from pytest_perfgate.store import BaselineStore
+
+
+class Shelf:
+    """The baselines of one kind of hardware, for some benchmark files.
+
+    A file that cannot be read is kept as its error: its benchmarks are not
+    judged, and everything else goes on.
+    """
+
+    def __init__(self, store: BaselineStore, key: str, files: Iterable[str]) -> None:
+        self.store = store
+        self.key = key
+        self._files: dict[str, BaselineFile | None] = {}
+        self._problems: dict[str, BaselineError] = {}
+        for name in dict.fromkeys(files):
+            try:
+                self._files[name] = store.load(key, name)
+            except BaselineError as error:
+                self._problems[name] = error
+
+    def problem(self, nodeid: str) -> BaselineError | None:
+        return self._problems.get(file_of(nodeid))
+
+    def baseline(self, benchmark: str) -> Baseline | None:
+        return self._benchmarks(benchmark).get(benchmark)
+
+    def environment(self, benchmark: str) -> Environment | None:
+        """Return the environment in which a benchmark was recorded."""
+        baseline, file = self.baseline(benchmark), self._files.get(file_of(benchmark))
+        own = baseline.environment if baseline else None
+        return own or (file.environment if file else None)
+
+    def of_item(self, nodeid: str) -> Mapping[str, Baseline]:
+        """Return an item's stored benchmarks: its own, and the named ones under it."""
+        return {
+            benchmark: baseline
+            for benchmark, baseline in self._benchmarks(nodeid).items()
+            if belongs(benchmark, nodeid)
+        }
+
+    def plans(self, nodeid: str) -> Mapping[str, Plan]:
+        return {b: baseline.plan for b, baseline in self.of_item(nodeid).items()}
+
+    def stored(self, file: str) -> tuple[str, ...]:
+        """Return the ids stored for a benchmark file."""
+        stored = self._files.get(file)
+        return tuple(stored.benchmarks) if stored else ()
+
+    def elsewhere(self) -> tuple[str, ...]:
+        """Return the kinds of hardware that have baselines, other than this one."""
+        return tuple(key for key in self.store.keys() if key != self.key)  # noqa: SIM118 (a method of ours, no dict)
+
+    def _benchmarks(self, benchmark: str) -> Mapping[str, Baseline]:
+        file = self._files.get(file_of(benchmark))
+        return file.benchmarks if file else {}
+
+
+def belongs(benchmark: str, nodeid: str) -> bool:
+    """Whether a benchmark id is an item's own, or `::name` under it."""
+    return benchmark == nodeid or benchmark.startswith(f"{nodeid}::")

@@ -1,0 +1,246 @@
+"""From what the ledger and the shelf hold to verdicts: the judge of a session."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+
+from pytest_perfgate.campaign.ledger import Entry, Ledger, discarded
+from pytest_perfgate.campaign.shelf import Shelf
+from pytest_perfgate.gate.comparability import compare_environments, compare_plans
+from pytest_perfgate.gate.judge import (
+    BenchmarkJudgement,
+    count_comparisons,
+    judge_benchmark,
+)
+from pytest_perfgate.gate.looks import Look, planned_looks
+from pytest_perfgate.gate.policy import BenchmarkPolicy
+from pytest_perfgate.gate.summary import summarise
+from pytest_perfgate.model import (
+    BenchmarkResult,
+    Difference,
+    Measurement,
+    Outcome,
+    Plan,
+    Reason,
+    RunSummary,
+    Verdict,
+)
+from pytest_perfgate.settings import Settings
+
+
+class Verdicts:
+    """Judges benchmarks at the planned looks, and for the report."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        shelf: Shelf,
+        policies: Mapping[str, BenchmarkPolicy],
+        *,
+        settings: Settings,
+    ) -> None:
+        self._ledger = ledger
+        self._shelf = shelf
+        self._policies = policies
+        self._settings = settings
+        self._looks = planned_looks(settings.runs_min, settings.runs_max)
+        self._judged: dict[str, dict[str, BenchmarkJudgement]] = {}
+        self._summaries: dict[tuple[str, int], RunSummary] = {}
+        self._comparisons = sum(
+            count_comparisons(policies[nodeid], baseline)
+            for nodeid in ledger.entries
+            for baseline in shelf.of_item(nodeid).values()
+        )
+
+    # -- what the campaign asks
+
+    def plans(self, nodeid: str) -> Mapping[str, Plan]:
+        return self._shelf.plans(nodeid)
+
+    def decided(self, entry: Entry, *, target: int, last: bool) -> bool:
+        """Judge an item's benchmarks at a look; whether more runs can tell more."""
+        if entry.finished or len(entry.runs) < self._looks[0]:
+            return True
+        runs = entry.usable(target)
+        look = self._look(len(runs), last=last)
+        judged = {
+            benchmark: judgement
+            for benchmark in entry.benchmarks
+            if (judgement := self._judge(entry, benchmark, runs, look)) is not None
+        }
+        self._judged[entry.nodeid] = judged
+        return all(judgement.decided for judgement in judged.values())
+
+    def judge_as_it_stands(self) -> None:
+        """Judge what there is after an interruption, as at the last look."""
+        for entry in self._ledger.entries.values():
+            if entry.runs and entry.screened is None:
+                self.decided(entry, target=len(entry.runs), last=True)
+
+    def _look(self, runs: int, *, last: bool) -> Look:
+        index = sum(1 for planned in self._looks[:-1] if runs > planned)
+        return Look(
+            index=index,
+            last=last,
+            comparisons=max(1, self._comparisons),
+            final_runs=self._looks[-1],
+        )
+
+    def flagged(self, entry: Entry) -> bool:
+        judged = self._judged.get(entry.nodeid, {})
+        return not entry.finished and any(j.flagged for j in judged.values())
+
+    # -- judging one benchmark
+
+    def _judge(
+        self, entry: Entry, benchmark: str, runs: Sequence[int], look: Look
+    ) -> BenchmarkJudgement | None:
+        """Judge by the stored baseline; None where there is nothing to judge by."""
+        baseline = self._shelf.baseline(benchmark)
+        if baseline is None or any(
+            d.forbids for d in self.differences(entry, benchmark)
+        ):
+            return None
+        screened = entry.screened if entry.screened is not None else entry.runs
+        fresh = None
+        if entry.screened is not None:
+            fresh = self.summaries(
+                entry.nodeid, benchmark, entry.runs, sorted(entry.runs)
+            )
+        return judge_benchmark(
+            policy=self._policies[entry.nodeid],
+            baseline=baseline,
+            candidate=self.summaries(entry.nodeid, benchmark, screened, runs),
+            look=look,
+            confirmation=fresh,
+        )
+
+    def summaries(
+        self,
+        nodeid: str,
+        benchmark: str,
+        measured: Mapping[int, Mapping[str, Measurement]],
+        runs: Sequence[int],
+    ) -> tuple[RunSummary, ...]:
+        """Summarise a benchmark's runs, each once."""
+        found = []
+        for number in runs:
+            if benchmark not in measured[number]:
+                continue
+            key = (benchmark, number)
+            if key not in self._summaries:
+                self._summaries[key] = summarise(
+                    measured[number][benchmark],
+                    extra_statistics=self._policies[nodeid].extra_statistics,
+                )
+            found.append(self._summaries[key])
+        return tuple(found)
+
+    def differences(self, entry: Entry, benchmark: str) -> tuple[Difference, ...]:
+        """Say in what the stored and the measured environment and plan differ."""
+        baseline, stored = (
+            self._shelf.baseline(benchmark),
+            self._shelf.environment(benchmark),
+        )
+        now, plan = (
+            self._ledger.environment,
+            self._ledger.plan_of(benchmark, entry.nodeid),
+        )
+        if baseline is None or plan is None:
+            return ()
+        machine = compare_environments(stored, now) if stored and now else ()
+        return (*machine, *compare_plans(baseline.plan, plan))
+
+    # -- results
+
+    def result(
+        self, entry: Entry, benchmark: str, *, out_of_time: bool
+    ) -> BenchmarkResult:
+        """Return the final result of a measured benchmark."""
+        judgement = self._judged.get(entry.nodeid, {}).get(benchmark)
+        differences = self.differences(entry, benchmark)
+        screened = entry.screened if entry.screened is not None else entry.runs
+        runs = self.summaries(entry.nodeid, benchmark, screened, sorted(screened))
+        fresh: tuple[RunSummary, ...] = ()
+        if entry.screened is not None:
+            fresh = self.summaries(
+                entry.nodeid, benchmark, entry.runs, sorted(entry.runs)
+            )
+        return BenchmarkResult(
+            benchmark=benchmark,
+            nodeid=entry.nodeid,
+            verdict=self._verdict(entry, benchmark, judgement, out_of_time=out_of_time),
+            judgements=judgement.judgements if judgement else (),
+            runs=runs,
+            confirmation=fresh,
+            plan=self._ledger.plan_of(benchmark, entry.nodeid),
+            differences=differences,
+            discarded=discarded(entry),
+            remarks=self._remarks(entry, benchmark),
+        )
+
+    def _verdict(
+        self,
+        entry: Entry,
+        benchmark: str,
+        judgement: BenchmarkJudgement | None,
+        *,
+        out_of_time: bool,
+    ) -> Verdict:
+        forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
+        if self._shelf.baseline(benchmark) is None:
+            return self._no_baseline()
+        if forbidding:
+            return _incomparable(forbidding)
+        if judgement is None:
+            return _too_few(entry, least=self._looks[0], out_of_time=out_of_time)
+        verdict = judgement.verdict
+        unfinished = len(entry.runs) < self._looks[-1] and not judgement.decided
+        if out_of_time and unfinished and verdict.outcome is Outcome.INCONCLUSIVE:
+            detail = f"{len(entry.runs)} of {self._looks[-1]} runs made"
+            return replace(verdict, reason=Reason.OUT_OF_TIME, detail=detail)
+        return verdict
+
+    def _no_baseline(self) -> Verdict:
+        others = ", ".join(self._shelf.elsewhere())
+        detail = f"stored for {others}" if others else ""
+        return Verdict(
+            outcome=Outcome.NO_BASELINE,
+            reason=Reason.NOTHING_STORED,
+            detail=f"{self._shelf.key}; {detail}" if detail else self._shelf.key,
+        )
+
+    def _remarks(self, entry: Entry, benchmark: str) -> tuple[str, ...]:
+        runs = (entry.screened or {}) | entry.runs
+        said = (
+            remark
+            for run in runs.values()
+            if benchmark in run
+            for remark in run[benchmark].remarks
+        )
+        return tuple(dict.fromkeys(said))
+
+
+def _incomparable(forbidding: Sequence[Difference]) -> Verdict:
+    plan = {field.name for field in fields(Plan)}
+    only_plan = all(d.field.removeprefix("plan.") in plan for d in forbidding)
+    return Verdict(
+        outcome=Outcome.INCOMPARABLE,
+        reason=Reason.PLAN_DIFFERS if only_plan else Reason.HARDWARE_DIFFERS,
+        detail=", ".join(
+            f"{d.field}: {d.baseline} → {d.candidate}" for d in forbidding
+        ),
+    )
+
+
+def _too_few(entry: Entry, *, least: int, out_of_time: bool) -> Verdict:
+    detail = f"{len(entry.runs)} of at least {least} runs"
+    if out_of_time:
+        return Verdict(
+            outcome=Outcome.INCONCLUSIVE, reason=Reason.OUT_OF_TIME, detail=detail
+        )
+    ways = ", ".join(loss.how for loss in entry.losses)
+    return Verdict(
+        outcome=Outcome.INVALID,
+        reason=Reason.WORKER_LOST,
+        detail=f"{detail}; {ways}" if ways else detail,
+    )

@@ -1,0 +1,198 @@
+"""Start, watch, time out and end one worker.
+
+The end is learned from the process, never from a pipe: a child that a
+benchmark leaves behind would keep a pipe open for ever.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_perfgate.protocol import Record, RecordReader
+
+STARTUP_S = 120.0
+"""Grace for importing, collecting and ending, where no benchmark is open."""
+_TICK_S = 0.25
+_STACK_GRACE_S = 2.0
+_TAIL_LINES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a worker is started."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: Path
+    """Working directory: the one the user started pytest in."""
+    records: Path
+    log: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerEnd:
+    """How a worker ended."""
+
+    returncode: int
+    finished: bool
+    """It said so itself; exit code 0 alone proves nothing."""
+    timed_out: bool
+    out_of_time: bool
+    """It was ended because the session's time was up."""
+    open_item: str | None
+    """The benchmark it was in when it ended."""
+    tail: str
+    """The last lines it printed, a stack among them after a crash or hang."""
+
+    @property
+    def how(self) -> str:
+        """Say in words how it ended: `timed out`, `SIGSEGV`, `exit code 3`."""
+        if self.timed_out:
+            return "timed out"
+        if self.returncode < 0:
+            return signal_name(-self.returncode)
+        return f"exit code {self.returncode}"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class WorkerProcess:
+    """One worker while it lives."""
+
+    def __init__(self, launch: Launch, *, timeouts: Mapping[str, float]) -> None:
+        self._launch = launch
+        self._timeouts = timeouts
+        self._reader = RecordReader(launch.records)
+        self._open: str | None = None
+        self._since = time.monotonic()
+        self._finished = False
+
+    def run(
+        self, *, on_record: Callable[[Record], None], until: float | None
+    ) -> WorkerEnd:
+        """Run to the end, handing on records as they come.
+
+        Parameters
+        ----------
+        on_record : called for every record, in order
+        until : `time.monotonic()` at which the session's time is up, or None
+        """
+        with self._launch.log.open("wb") as log:
+            process = subprocess.Popen(  # noqa: S603 (our own interpreter and the user's own arguments)
+                self._launch.command,
+                env=dict(self._launch.environment),
+                cwd=self._launch.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        timed_out = out_of_time = False
+        try:
+            while not _wait(process, _TICK_S):
+                self._take(on_record)
+                out_of_time = until is not None and time.monotonic() > until
+                timed_out = not out_of_time and self._overdue()
+                if timed_out or out_of_time:
+                    self._dump_stacks(process)
+                    break
+        finally:
+            _end(process)
+        self._take(on_record)
+        return WorkerEnd(
+            returncode=process.returncode,
+            finished=self._finished,
+            timed_out=timed_out,
+            out_of_time=out_of_time,
+            open_item=self._open,
+            tail=_tail(self._launch.log),
+        )
+
+    def _take(self, on_record: Callable[[Record], None]) -> None:
+        for record in self._reader.read():
+            kind = record["kind"]
+            if kind in {"open", "close"}:
+                self._open = record["nodeid"] if kind == "open" else None
+                self._since = time.monotonic()
+            self._finished = self._finished or kind == "finish"
+            on_record(record)
+
+    def _overdue(self) -> bool:
+        allowed = STARTUP_S if self._open is None else self._timeouts[self._open]
+        return time.monotonic() - self._since > allowed
+
+    def _dump_stacks(self, process: "subprocess.Popen[bytes]") -> None:
+        """Ask for the stacks of every thread: pytest's faulthandler answers SIGABRT."""
+        _signal(process.pid, signal.SIGABRT)
+        _wait(process, _STACK_GRACE_S)
+
+
+def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
+    """Return whether the process has ended; sleep in the kernel until it does."""
+    if process.poll() is not None:
+        return True
+    if not hasattr(os, "pidfd_open"):
+        return _wait_portably(process, timeout_s)
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        select.select([descriptor], [], [], timeout_s)
+    finally:
+        os.close(descriptor)
+    return process.poll() is not None
+
+
+def _wait_portably(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the worker and whatever it left behind in its process group."""
+    # nobody may be left; macOS says so with EPERM
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _tail(log: Path) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return "\n".join(text.splitlines()[-_TAIL_LINES:])
+
+
+def worker_command(
+    arguments: Sequence[str], *, executable: str, as_module: bool, cache: Path
+) -> tuple[str, ...]:
+    """Build the command line of a worker.
+
+    `python -m pytest` puts the working directory on `sys.path`, plain `pytest`
+    does not: a worker imports what the user's own command would import.
+    """
+    path = () if as_module else ("-P",)
+    return (
+        executable,
+        *path,
+        "-m",
+        "pytest",
+        *arguments,
+        "-o",
+        f"cache_dir={cache}",
+    )

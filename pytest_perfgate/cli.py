@@ -1,0 +1,144 @@
+"""The `perfgate` command: render reports, keep baselines in order."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pytest_perfgate import __version__
+from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
+from pytest_perfgate.reports import terminal
+from pytest_perfgate.store import BaselineStore, benchmark_file_of, load_report
+
+USAGE, INTERNAL = 4, 3
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 3 and 4 as pytest's."""
+    parser = _parser()
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as end:
+        # argparse ends with 2 on wrong usage, which is pytest's "interrupted"
+        return USAGE if end.code else 0
+    run: Command = given.run
+    try:
+        return run(given)
+    except StoreUnreachable as error:
+        return _fail(error, INTERNAL)
+    except UsageError as error:
+        return _fail(error, USAGE)
+    except PerfGateError as error:
+        return _fail(error, 1)
+    except BrokenPipeError:
+        return 0  # whoever reads (head, less) has seen enough
+
+
+def _fail(error: PerfGateError, code: int) -> int:
+    print(f"perfgate: {error}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="perfgate", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    report = commands.add_parser("report", help="show a report.json as a table")
+    report.add_argument("report", type=Path, help="report.json or a session's folder")
+    report.add_argument(
+        "--verbose", action="store_true", help="show everything that was measured"
+    )
+    report.set_defaults(run=_report)
+    _add_baselines(
+        commands.add_parser("baselines", help="list, prune, rename baselines")
+    )
+    return parser
+
+
+def _add_baselines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baselines", type=Path, default=Path("baselines"), metavar="DIR"
+    )
+    parser.add_argument("--hardware", metavar="KEY", help="only this kind of machine")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="list what is stored")
+    listing.set_defaults(run=_list)
+    prune = actions.add_parser("prune", help="drop benchmarks that are gone for good")
+    prune.add_argument("benchmarks", nargs="+", metavar="BENCHMARK")
+    prune.set_defaults(run=_prune)
+    rename = actions.add_parser("rename", help="keep a renamed benchmark's baseline")
+    rename.add_argument("old")
+    rename.add_argument("new")
+    rename.set_defaults(run=_rename)
+
+
+def _report(given: argparse.Namespace) -> int:
+    report = load_report(given.report)
+    width = shutil.get_terminal_size().columns
+    for line in terminal.render(report, width=width, verbose=given.verbose):
+        print(line.text)
+    return 0
+
+
+def _keys(store: BaselineStore, given: argparse.Namespace) -> tuple[str, ...]:
+    keys = store.keys()
+    if given.hardware and given.hardware not in keys:
+        raise UsageError(
+            f"--hardware={given.hardware!r} has no baselines in {store.root}; "
+            f"there are: {', '.join(keys) or 'none'}"
+        )
+    if not keys:
+        raise UsageError(
+            f"{store.root} holds no baselines; name their folder with --baselines DIR"
+        )
+    return (given.hardware,) if given.hardware else keys
+
+
+def _list(given: argparse.Namespace) -> int:
+    store = BaselineStore(given.baselines)
+    for key in _keys(store, given):
+        for name in store.files(key):
+            file = store.load(key, name)
+            for benchmark, baseline in sorted(file.benchmarks.items()) if file else ():
+                newest = baseline.sessions[-1]
+                print(
+                    f"{key}  {benchmark}  {len(baseline.sessions)} sessions, "
+                    f"{len(baseline.runs)} runs, newest {newest.time}"
+                )
+    return 0
+
+
+def _prune(given: argparse.Namespace) -> int:
+    store = BaselineStore(given.baselines)
+    for benchmark in given.benchmarks:
+        holders = _holders(store, given, benchmark)
+        for key in holders:
+            store.prune(key, benchmark_file_of(benchmark), (benchmark,))
+            print(f"pruned {benchmark} from {key}")
+    return 0
+
+
+def _rename(given: argparse.Namespace) -> int:
+    store = BaselineStore(given.baselines)
+    for key in _holders(store, given, given.old):
+        store.rename(key, given.old, given.new)
+        print(f"renamed {given.old} to {given.new} in {key}")
+    return 0
+
+
+def _holders(
+    store: BaselineStore, given: argparse.Namespace, benchmark: str
+) -> list[str]:
+    """Return the kinds of hardware that hold a benchmark; refuse if none does."""
+    holders = []
+    for key in _keys(store, given):
+        file = store.load(key, benchmark_file_of(benchmark))
+        if file and benchmark in file.benchmarks:
+            holders.append(key)
+    if not holders:
+        raise UsageError(
+            f"{benchmark!r} is in no baseline; `perfgate baselines list` shows what is"
+        )
+    return holders

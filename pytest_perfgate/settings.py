@@ -1,0 +1,263 @@
+"""Options, ini values and marker keywords as objects, checked.
+
+Strings travel (pytest keeps them, reports show them); here they become
+numbers, once, with errors that name the option as the user wrote it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from pytest_perfgate import units
+from pytest_perfgate.errors import UsageError
+from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
+
+MARKER = "perfgate"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What holds for a whole session."""
+
+    rootdir: Path
+    baselines: Path
+    report: Path
+    budgets: tuple[str, ...]
+    limits: tuple[str, ...]
+    on_missing: str
+    on_inconclusive: str
+    runs_min: int
+    runs_max: int
+    iterations: int | None
+    max_time_s: float
+    warmup: int | None
+    timeout_s: float
+    max_total_s: float | None
+    seed: int
+    device: str
+    slowdown: float
+    update: bool
+    force: bool
+    given: Mapping[str, str]
+    """The options as the user gave them, for the report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSettings:
+    """What holds for one benchmark: the session's values under its markers."""
+
+    nodeid: str
+    budget: Mapping[str, str] | str | None
+    limit: Mapping[str, str] | str | None
+    metrics: tuple[str, ...] | None
+    gate: bool
+    isolate: bool
+    iterations: int | None
+    max_time_s: float
+    warmup: int | None
+    timeout_s: float
+    seed: int
+    inner_loop: int
+
+
+def resolve(config: pytest.Config) -> Settings:
+    """Read flags and ini values of a session.
+
+    Raises
+    ------
+    UsageError
+        Naming the option, its value, and what may stand there.
+    """
+    text = {option.keyword: _text(config, option) for option in OPTIONS}
+    runs_min, runs_max = _parsed("runs", text["runs"], units.parse_runs)
+    return Settings(
+        rootdir=config.rootpath,
+        baselines=config.rootpath / text["baselines"],
+        report=config.rootpath / text["report"],
+        budgets=tuple(_lines(config, "budget")),
+        limits=tuple(_lines(config, "limit")),
+        on_missing=text["on_missing"],
+        on_inconclusive=text["on_inconclusive"],
+        runs_min=runs_min,
+        runs_max=runs_max,
+        iterations=_optional("iterations", text["iterations"], _whole),
+        max_time_s=_parsed("max-time", text["max_time"], _seconds),
+        warmup=_parsed("warmup", text["warmup"], _warm),
+        timeout_s=_parsed("timeout", text["timeout"], _seconds),
+        max_total_s=_optional("max-total", text["max_total"], _seconds),
+        seed=_parsed("seed", text["seed"], _seed),
+        device=text["device"],
+        slowdown=_optional("slowdown", text["slowdown"], units.parse_fraction) or 0.0,
+        update=bool(
+            config.getoption("perfgate_update")
+            or config.getoption("perfgate_update_force")
+        ),
+        force=bool(config.getoption("perfgate_update_force")),
+        given=dict(_given(config)),
+    )
+
+
+def _raw(config: pytest.Config, option: Option) -> object:
+    """Return the flag's value, else the ini value, else None."""
+    value = config.getoption(option.dest)
+    if value in (None, []) and option.ini:
+        value = config.getini(option.dest)
+    return None if value in (None, [], "") else value
+
+
+def _text(config: pytest.Config, option: Option) -> str:
+    value = _raw(config, option)
+    text = option.default if value is None else str(value)
+    if option.choices and text not in option.choices:
+        raise UsageError(
+            f"{option.flag}={text!r} is not one of {', '.join(option.choices)}"
+        )
+    return text
+
+
+def _lines(config: pytest.Config, name: str) -> Iterator[str]:
+    """Yield a repeatable option's values, ini first: later ones win."""
+    yield from config.getini(f"perfgate_{name}") or ()
+    yield from config.getoption(f"perfgate_{name}") or ()
+
+
+def _given(config: pytest.Config) -> Iterator[tuple[str, str]]:
+    for option in OPTIONS:
+        value = _raw(config, option)
+        if value is not None and value is not False:
+            text = " ".join(value) if isinstance(value, list) else str(value)
+            yield option.flag, text
+
+
+def _parsed(name: str, text: object, parse: Callable[[str], T]) -> T:
+    """Parse one option's text; the error names the option and the value."""
+    try:
+        return parse(str(text))
+    except (ValueError, UsageError) as error:
+        raise UsageError(f"--perfgate-{name}={str(text)!r}: {error}") from None
+
+
+def _optional(name: str, text: str, parse: Callable[[str], T]) -> T | None:
+    return _parsed(name, text, parse) if text else None
+
+
+def _whole(text: str) -> int:
+    if not text.strip().isdigit() or int(text) < 1:
+        raise ValueError("write a whole number from 1 up")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.strip().isdigit() or int(text) >= 2**32:
+        raise ValueError("write a whole number from 0 to 4294967295")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = units.parse_duration(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError("write seconds above 0, as in 3 or 500ms")
+    return seconds
+
+
+def _warm(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.strip().isdigit():
+        raise ValueError("write auto or a whole number from 0 up")
+    return int(text)
+
+
+def item_settings(item: pytest.Item, settings: Settings) -> ItemSettings:
+    """Lay a benchmark's markers over the session's settings.
+
+    Raises
+    ------
+    UsageError
+        For a positional argument, an unknown keyword, or a value that cannot
+        be read, naming the benchmark.
+    """
+    given = _keywords(item)
+    try:
+        return _overlaid(item.nodeid, given, settings)
+    except UsageError as error:
+        raise UsageError(f"{item.nodeid}: {error}") from None
+
+
+def _keywords(item: pytest.Item) -> dict[str, Any]:
+    """Merge the markers of module, class and function; the closest wins."""
+    merged: dict[str, Any] = {}
+    for mark in reversed(list(item.iter_markers(MARKER))):
+        _check_keywords(item.nodeid, mark)
+        for name, value in mark.kwargs.items():
+            below = merged.get(name)
+            both = isinstance(below, dict) and isinstance(value, dict)
+            merged[name] = {**below, **value} if both else value
+    return merged
+
+
+def _check_keywords(nodeid: str, mark: pytest.Mark) -> None:
+    if mark.args:
+        raise UsageError(
+            f"{nodeid}: @pytest.mark.perfgate takes keywords only, got {mark.args!r}"
+        )
+    for name in mark.kwargs:
+        if name not in MARKER_KEYWORDS:
+            known = ", ".join(sorted(MARKER_KEYWORDS))
+            raise UsageError(
+                f"{nodeid}: @pytest.mark.perfgate has no keyword {name!r}; it knows {known}"
+            )
+
+
+def _overlaid(
+    nodeid: str, given: Mapping[str, Any], settings: Settings
+) -> ItemSettings:
+    def pick(name: str, parse: Callable[[str], T], otherwise: T) -> T:
+        return _parsed(name, given[name], parse) if name in given else otherwise
+
+    return ItemSettings(
+        nodeid=nodeid,
+        budget=_table("budget", given.get("budget")),
+        limit=_table("limit", given.get("limit")),
+        metrics=_names(given.get("metrics")),
+        gate=_flag("gate", given.get("gate", True)),
+        isolate=_flag("isolate", given.get("isolate", False)),
+        iterations=pick("iterations", _whole, settings.iterations),
+        max_time_s=pick("max_time", _seconds, settings.max_time_s),
+        warmup=pick("warmup", _warm, settings.warmup),
+        timeout_s=pick("timeout", _seconds, settings.timeout_s),
+        seed=pick("seed", _seed, settings.seed),
+        inner_loop=pick("inner_loop", _whole, 1),
+    )
+
+
+def _table(name: str, value: object) -> Mapping[str, str] | str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): str(text) for key, text in value.items()}
+    raise UsageError(
+        f"{name}={value!r} is neither a string nor a dict; "
+        f'write {name}={{"median": "5%"}} or {name}="5%"'
+    )
+
+
+def _names(value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(str(name) for name in value)
+    raise UsageError(f'metrics={value!r} is not a tuple of names, as in ("latency",)')
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{name}={value!r} is neither True nor False")
+    return value

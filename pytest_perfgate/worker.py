@@ -1,0 +1,230 @@
+"""The plugin's other half: what a pytest does inside a worker.
+
+PYTEST_DONT_REWRITE: no asserts here.
+
+A worker runs the benchmarks it is asked for, in the order it is given, and
+appends what happens to a file. It reports to nobody else: options of the
+user's command line that write files, stop early or open a debugger are put out
+of action before any plugin reads them.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from pytest_perfgate import protocol
+from pytest_perfgate.errors import BadSample, NothingMeasured
+from pytest_perfgate.fixture import PerfGate
+from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.device import Device, open_device
+from pytest_perfgate.measure.environment import fingerprint
+from pytest_perfgate.measure.tracing import active_tracer
+from pytest_perfgate.model import Measurement, Reason
+from pytest_perfgate.protocol import RecordWriter, Task
+from pytest_perfgate.settings import Settings, item_settings, resolve
+from pytest_perfgate.store import encode_environment, encode_measurement
+
+_NEUTRAL: dict[str, object] = {
+    "maxfail": 0,
+    "lf": False,
+    "failedfirst": False,
+    "newfirst": False,
+    "stepwise": False,
+    "stepwise_skip": False,
+    "usepdb": False,
+    "trace": False,
+    "collectonly": False,
+    "xmlpath": None,
+    "durations": None,
+    # plugins that write files of their own, or trace
+    "report_log": None,
+    "htmlpath": None,
+    "json_report": False,
+    "allure_report_dir": None,
+    "no_cov": True,
+    "benchmark_json": None,
+    "benchmark_save": None,
+    "benchmark_autosave": None,
+    "benchmark_compare": None,
+    "benchmark_compare_fail": [],
+    "benchmark_histogram": None,
+    "benchmark_cprofile": None,
+}
+_PR_SET_PDEATHSIG = 1
+_REASONS: dict[type[BaseException], Reason] = {
+    BadSample: Reason.NOT_A_NUMBER,
+    NothingMeasured: Reason.NOTHING_MEASURED,
+}
+
+
+def neutralise(config: pytest.Config) -> None:
+    """Put out of action what belongs to the manager alone.
+
+    Runs before `pytest_configure`, where other plugins read their options.
+    """
+    for name, value in _NEUTRAL.items():
+        if hasattr(config.option, name):
+            setattr(config.option, name, value)
+
+
+def start(config: pytest.Config) -> Callable[[pytest.FixtureRequest], PerfGate]:
+    """Become a worker; returns the maker of the `perfgate` fixture's object."""
+    _die_with_the_manager()
+    task = Task.read(Path(os.environ[protocol.TASK_VARIABLE]))
+    fake = os.environ.get(protocol.FAKE_VARIABLE)
+    worker = Worker(
+        config,
+        task=task,
+        settings=resolve(config),
+        device=open_device(task.device, fake_script=Path(fake) if fake else None),
+    )
+    config.pluginmanager.register(worker, "perfgate-worker")
+    return worker.make_fixture
+
+
+def _die_with_the_manager() -> None:
+    """Ask the kernel to end this process with its parent (Linux only)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Worker:
+    """The hooks of a worker."""
+
+    def __init__(
+        self, config: pytest.Config, *, task: Task, settings: Settings, device: Device
+    ) -> None:
+        self._config = config
+        self._task = task
+        self._settings = settings
+        self._device = device
+        self._writer = RecordWriter(Path(task.records))
+        self._gate: PerfGate | None = None
+        self._writer.write("hello", protocol=protocol.VERSION, pid=os.getpid())
+
+    # -- what is run, and in which order
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        place = {nodeid: at for at, nodeid in enumerate(self._task.wanted)}
+        chosen = [item for item in items if item.nodeid in place]
+        items[:] = sorted(chosen, key=lambda item: place[item.nodeid])
+        found = {item.nodeid for item in items}
+        absent = [nodeid for nodeid in self._task.wanted if nodeid not in found]
+        self._writer.write("collected", count=len(items), absent=absent)
+
+    @pytest.hookimpl(tryfirst=True, wrapper=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item
+    ) -> Generator[None, object, object]:
+        self._writer.write("open", nodeid=item.nodeid)
+        self._gate = None
+        try:
+            return (yield)
+        finally:
+            self._writer.write("close", nodeid=item.nodeid)
+            gc.collect()  # what one benchmark leaves behind is not the next one's
+
+    # -- the fixture
+
+    def make_fixture(self, request: pytest.FixtureRequest) -> PerfGate:
+        """Make the object a benchmark calls."""
+        item: pytest.Item = request.node
+        tracer = active_tracer()
+        if tracer is not None:
+            self._writer.write("traced", nodeid=item.nodeid, tracer=tracer)
+        self._gate = PerfGate(item.nodeid, context=self._context(item))
+        return self._gate
+
+    def _context(self, item: pytest.Item) -> MeasureContext:
+        own = item_settings(item, self._settings)
+        return MeasureContext(
+            device=self._device,
+            run=self._task.run,
+            seed=own.seed,
+            max_time_s=own.max_time_s,
+            iterations=own.iterations,
+            warmup=own.warmup,
+            inner_loop=own.inner_loop,
+            plans=self._task.plans,
+            calibrated=self._task.iterations,
+            slowdown=self._settings.slowdown,
+            emit=self._emit,
+            note=self._note,
+            alone=self._task.alone,
+            wants_p99=own.gate,
+            between_blocks=None,
+        )
+
+    def _emit(self, measurement: Measurement) -> None:
+        self._writer.write("measured", measurement=encode_measurement(measurement))
+
+    def _note(self, text: str) -> None:
+        self._writer.write("note", text=text)
+
+    # -- what happened
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Let no benchmark end well that measured nothing."""
+        result = yield
+        if self._gate is not None:
+            self._gate.close()
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.excinfo is not None and report.failed:
+            kind = call.excinfo.type
+            reason = next(
+                (r for known, r in _REASONS.items() if issubclass(kind, known)),
+                Reason.BODY_RAISED,
+            )
+            report.user_properties.append(("perfgate_failure", reason.value))
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(
+            config=self._config, report=report
+        )
+        self._writer.write("report", nodeid=report.nodeid, report=data)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._writer.write(
+                "collect-error", nodeid=report.nodeid, text=report.longreprtext
+            )
+
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, when: str, nodeid: str
+    ) -> None:
+        self._writer.write(
+            "warning",
+            nodeid=nodeid,
+            when=when,
+            category=warning_message.category.__name__,
+            message=str(warning_message.message),
+            filename=warning_message.filename,
+            lineno=warning_message.lineno,
+        )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if not self._writer.owned:
+            # a benchmark forked and its child fell back into pytest
+            os._exit(0)
+        environment = encode_environment(fingerprint(self._device))
+        self._writer.write("environment", environment=environment)
+        self._writer.write("finish", status=int(exitstatus))
