@@ -73,18 +73,16 @@ def _story(result: BenchmarkResult) -> Iterator[str]:
 def _numbers(
     result: BenchmarkResult, main: Judgement, comparison: Comparison
 ) -> Iterator[str]:
+    found = figures.judged(main)
     baseline = counted(comparison.baseline_runs, "run")
     now = counted(comparison.candidate_runs, "run")
     yield (
-        f"baseline {figures.baseline_text(main)} ({baseline}), "
-        f"now {figures.now_text(main)} ({now}); "
+        f"baseline {found.baseline} ({baseline}), "
+        f"now {found.now} ({now}); "
         f"reason: {flat(reason_text(result.verdict))}"
     )
     if comparison.detectable is not None:
-        yield (
-            "the smallest slowdown it would have found: "
-            f"{figures.detectable_text(main)}"
-        )
+        yield (f"the smallest slowdown it would have found: {found.sees}")
 
 
 def _also(judgement: Judgement) -> str:

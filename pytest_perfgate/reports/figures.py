@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
 
-from pytest_perfgate.model import Judgement, Metric
-from pytest_perfgate.reports.words import allowed, change, counted
+from pytest_perfgate.model import METRICS, BenchmarkResult, Judgement, Metric
+from pytest_perfgate.reports.escape import visible
+from pytest_perfgate.reports.words import allowed, change, counted, statistic_name
 from pytest_perfgate.units import (
     format_change,
     format_duration,
@@ -15,17 +18,61 @@ from pytest_perfgate.units import (
 NOTHING = "–"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """One row's numbers as text; what is not known is a dash."""
+
+    metric: str
+    baseline: str = NOTHING
+    now: str = NOTHING
+    change: str = NOTHING
+    interval: str = ""
+    """With its unit; empty where there is none."""
+    budget: str = NOTHING
+    sees: str = NOTHING
+
+    @property
+    def change_with_interval(self) -> str:
+        """Give `+42.1 % [+38.0…+47.2]`."""
+        interval = self.interval.removesuffix(" %")
+        return f"{self.change} [{interval}]" if interval else self.change
+
+
+def judged(judgement: Judgement) -> Figures:
+    """Write the numbers of a judgement."""
+    return Figures(
+        metric=visible(statistic_name(judgement)),
+        baseline=_side(judgement, "baseline"),
+        now=_side(judgement, "candidate"),
+        change=change_text(judgement),
+        interval=interval_text(judgement),
+        budget=budget_text(judgement),
+        sees=_detectable(judgement),
+    )
+
+
+def of_result(result: BenchmarkResult, main: Judgement | None) -> Figures | None:
+    """Write the numbers of a benchmark's main row.
+
+    Where nothing was judged, for want of a baseline say, what was measured: the
+    middle of the runs' medians of the first metric. None where nothing was.
+    """
+    if main is not None:
+        return judged(main)
+    for run in result.runs[:1]:
+        for name, statistics in run.statistics.items():
+            statistic = "median" if "median" in statistics else next(iter(statistics))
+            found = [one.get(name, statistic) for one in result.runs]
+            values = [one.value for one in found if one is not None]
+            metric = METRICS.get(name) or Metric(name=name, unit="")
+            label = visible(f"{name}·{statistic}")
+            return Figures(metric=label, now=value_text(metric, median(values)))
+    return None
+
+
 def value_text(metric: Metric, value: float) -> str:
     """Write a value in its metric's unit."""
     return format_value(value, metric.unit)
-
-
-def baseline_text(judgement: Judgement) -> str:
-    return _side(judgement, "baseline")
-
-
-def now_text(judgement: Judgement) -> str:
-    return _side(judgement, "candidate")
 
 
 def _side(judgement: Judgement, side: str) -> str:
@@ -77,13 +124,6 @@ def _percent(ratio: float) -> str:
     return f"{percent:+.1f}" if abs(percent) < 100 else f"{percent:+,.0f}"
 
 
-def change_with_interval(judgement: Judgement) -> str:
-    """Write `+42.1 % [+38.0…+47.2]`."""
-    interval = interval_text(judgement).removesuffix(" %")
-    text = change_text(judgement)
-    return f"{text} [{interval}]" if interval else text
-
-
 def budget_text(judgement: Judgement) -> str:
     """Write the budget or the limit: `5 %`, `+0`, `<= 150 ms`."""
     if judgement.bound:
@@ -91,7 +131,7 @@ def budget_text(judgement: Judgement) -> str:
     return NOTHING if judgement.budget is None else _fraction(judgement.budget)
 
 
-def detectable_text(judgement: Judgement) -> str:
+def _detectable(judgement: Judgement) -> str:
     """Write the smallest slowdown that would have been seen."""
     comparison = judgement.comparison
     if comparison is None or comparison.detectable is None:

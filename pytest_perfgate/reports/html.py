@@ -23,26 +23,11 @@ from pytest_perfgate.reports.words import (
     deciding,
     directions,
     others,
-    statistic_name,
     worst_first,
 )
 
 _FOLD_ABOVE = 40
 _TEMPLATE = "report.html.j2"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cells:
-    """The numbers of one row as text, and where its plot's parts go."""
-
-    metric: str
-    baseline: str
-    now: str
-    change: str
-    interval: str
-    budget: str
-    sees: str
-    plot: Plot | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +40,8 @@ class _Row:
     outcome_word: str
     reason: str
     notes: tuple[str, ...]
-    cells: _Cells | None
+    cells: figures.Figures | None
+    plot: Plot | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +142,8 @@ def _main_row(result: BenchmarkResult, main: Judgement | None, span: float) -> _
         outcome_word=result.verdict.outcome,
         reason=result.verdict.reason,
         notes=tuple(map(one_line, notes)),
-        cells=None if main is None else _cells(main, span),
+        cells=figures.of_result(result, main),
+        plot=None if main is None else plot(main, span=span),
     )
 
 
@@ -169,19 +156,7 @@ def _row(judgement: Judgement, span: float) -> _Row:
         outcome_word=judgement.outcome if judgement.gated else "only shown",
         reason=judgement.reason if judgement.gated else "",
         notes=tuple(map(one_line, (*detail, *judgement.remarks))),
-        cells=_cells(judgement, span),
-    )
-
-
-def _cells(judgement: Judgement, span: float) -> _Cells:
-    return _Cells(
-        metric=visible(statistic_name(judgement)),
-        baseline=figures.baseline_text(judgement),
-        now=figures.now_text(judgement),
-        change=figures.change_text(judgement),
-        interval=figures.interval_text(judgement),
-        budget=figures.budget_text(judgement),
-        sees=figures.detectable_text(judgement),
+        cells=figures.judged(judgement),
         plot=plot(judgement, span=span),
     )
 

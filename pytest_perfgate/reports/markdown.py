@@ -16,7 +16,6 @@ from pytest_perfgate.reports.words import (
     deciding,
     directions,
     others,
-    statistic_name,
     verdict_text,
     worst_first,
 )
@@ -103,7 +102,12 @@ def _rows(result: BenchmarkResult) -> Iterator[str]:
     name = markdown_code(result.benchmark)
     verdict_cell = "<br>".join((marked, *_notes(result, main)))
     yield _row(
-        (LOOKS[result.verdict.outcome].glyph, name, verdict_cell, *_numbers(main))
+        (
+            LOOKS[result.verdict.outcome].glyph,
+            name,
+            verdict_cell,
+            *_numbers(figures.of_result(result, main)),
+        )
     )
     for judgement in others(result, main=main, verbose=False):
         yield _side_row(judgement)
@@ -113,20 +117,25 @@ def _side_row(judgement: Judgement) -> str:
     verdict = judgement.verdict
     verdict_cell = "<br>".join((verdict_text(verdict), *_detail(verdict.detail)))
     return _row(
-        (LOOKS[judgement.outcome].glyph, "", verdict_cell, *_numbers(judgement))
+        (
+            LOOKS[judgement.outcome].glyph,
+            "",
+            verdict_cell,
+            *_numbers(figures.judged(judgement)),
+        )
     )
 
 
-def _numbers(judgement: Judgement | None) -> tuple[str, ...]:
-    if judgement is None:
+def _numbers(found: figures.Figures | None) -> tuple[str, ...]:
+    if found is None:
         return ("",) * 6
     return (
-        markdown(statistic_name(judgement)),
-        figures.baseline_text(judgement),
-        figures.now_text(judgement),
-        figures.change_with_interval(judgement),
-        figures.budget_text(judgement),
-        figures.detectable_text(judgement),
+        markdown(found.metric),
+        found.baseline,
+        found.now,
+        found.change_with_interval,
+        markdown(found.budget),
+        found.sees,
     )
 
 

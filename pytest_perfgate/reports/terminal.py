@@ -35,7 +35,6 @@ from pytest_perfgate.reports.words import (
     deciding,
     directions,
     others,
-    statistic_name,
     verdict_text,
     worst_first,
 )
@@ -133,7 +132,7 @@ def _rows(result: BenchmarkResult, *, verbose: bool) -> Iterator[_Row]:
         outcome=result.verdict.outcome,
         name=visible(result.benchmark),
         verdict=verdict_text(result.verdict),
-        cells=_cells(main),
+        cells=_cells(figures.of_result(result, main)),
         notes=_notes(result, main, verbose=verbose),
     )
     for judgement in others(result, main=main, verbose=verbose):
@@ -141,21 +140,21 @@ def _rows(result: BenchmarkResult, *, verbose: bool) -> Iterator[_Row]:
             outcome=judgement.outcome,
             name="",
             verdict=verdict_text(judgement.verdict),
-            cells=_cells(judgement),
+            cells=_cells(figures.judged(judgement)),
             notes=_side_notes(judgement, verbose=verbose),
         )
 
 
-def _cells(judgement: Judgement | None) -> dict[str, str]:
-    if judgement is None:
+def _cells(found: figures.Figures | None) -> dict[str, str]:
+    if found is None:
         return dict.fromkeys(_HEADINGS, figures.NOTHING)
     return {
-        "metric": visible(statistic_name(judgement)),
-        "baseline": figures.baseline_text(judgement),
-        "now": figures.now_text(judgement),
-        "change": figures.change_with_interval(judgement),
-        "budget": figures.budget_text(judgement),
-        "sees": figures.detectable_text(judgement),
+        "metric": found.metric,
+        "baseline": found.baseline,
+        "now": found.now,
+        "change": found.change_with_interval,
+        "budget": found.budget,
+        "sees": found.sees,
     }
 
 

@@ -111,7 +111,7 @@ def deciding(result: BenchmarkResult) -> Judgement | None:
     """Find the judgement that a benchmark's outcome was taken from.
 
     The one that says the same as the benchmark, the worst of several; failing
-    that the first gated one, and None where nothing is gated.
+    that the first gated one, then the first that is only shown.
     """
     gated = [judgement for judgement in result.judgements if judgement.gated]
     for alike in (
@@ -120,7 +120,7 @@ def deciding(result: BenchmarkResult) -> Judgement | None:
     ):
         if alike:
             return max(alike, key=_distance)
-    return gated[0] if gated else None
+    return next(iter((*gated, *result.judgements)), None)
 
 
 def effect(judgement: Judgement) -> float:

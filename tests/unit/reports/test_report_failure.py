@@ -44,7 +44,7 @@ def test_one_line_for_the_short_summary(each_outcome):
     lines = [one_line(result) for result in each_outcome.results]
     assert "inconclusive: too-noisy (needs 14 runs)" in lines
     assert "regressed: confirmed-without-base, latency·median +42.1 %" in lines
-    assert "no-baseline: nothing-stored" in lines
+    assert "no-baseline: nothing-stored (nvidia-h200)" in lines
 
 
 def test_one_line_is_one_line(hostile):

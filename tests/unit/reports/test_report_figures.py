@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pytest_perfgate.model import Outcome, Reason
+from pytest_perfgate.model import Outcome, Reason, RunStatistic, RunSummary
 from pytest_perfgate.reports import figures
 
 
@@ -25,11 +25,11 @@ def judge(make_judgement):
 
 def test_a_latency(judge):
     judgement = judge()
-    assert figures.baseline_text(judgement) == "812 µs"
-    assert figures.now_text(judgement) == "1.15 ms"
-    assert figures.change_with_interval(judgement) == "+42.1 % [+37.8…+47.1]"
+    assert figures.judged(judgement).baseline == "812 µs"
+    assert figures.judged(judgement).now == "1.15 ms"
+    assert figures.judged(judgement).change_with_interval == "+42.1 % [+37.8…+47.1]"
     assert figures.budget_text(judgement) == "5 %"
-    assert figures.detectable_text(judgement) == "6.1 %"
+    assert figures.judged(judgement).sees == "6.1 %"
     assert (
         figures.ratio_sentence(judgement) == "1.42× (interval 1.38–1.47), allowed 1.05×"
     )
@@ -54,8 +54,8 @@ def test_a_throughput_falls(judge, make_comparison):
 def test_an_exact_count_changes_by_a_number(judge, launches, make_comparison):
     comparison = make_comparison(1.1, baseline=30.0, candidate=33.0, detectable=None)
     judgement = judge(launches, comparison=comparison, budget=0.0)
-    assert figures.change_with_interval(judgement) == "+3"
-    assert figures.detectable_text(judgement) == figures.NOTHING
+    assert figures.judged(judgement).change_with_interval == "+3"
+    assert figures.judged(judgement).sees == figures.NOTHING
     assert figures.ratio_sentence(judgement) == "+3, allowed 0 %"
 
 
@@ -65,22 +65,13 @@ def test_no_ratio_no_percentage(judge, make_comparison, ratio):
         ratio, baseline=0.0, candidate=0.003, low=ratio, high=math.inf
     )
     judgement = judge(comparison=comparison)
-    assert figures.change_with_interval(judgement) == "+3.00 ms"
+    assert figures.judged(judgement).change_with_interval == "+3.00 ms"
     assert figures.ratio_sentence(judgement).startswith("+3.00 ms")
 
 
 def test_nothing_compared_is_a_dash_everywhere(judge):
     judgement = judge(ratio=None, budget=None)
-    for text in (
-        figures.baseline_text,
-        figures.now_text,
-        figures.change_text,
-        figures.change_with_interval,
-        figures.budget_text,
-        figures.detectable_text,
-    ):
-        assert text(judgement) == figures.NOTHING
-    assert figures.interval_text(judgement) == ""
+    assert figures.judged(judgement) == figures.Figures(metric="latency·median")
     assert figures.ratio_sentence(judgement) == ""
 
 
@@ -90,7 +81,7 @@ def test_without_a_budget_nothing_is_allowed_or_forbidden(judge):
 
 def test_an_infinite_detectable_change_is_a_dash(judge, make_comparison):
     judgement = judge(comparison=make_comparison(1.1, detectable=math.inf))
-    assert figures.detectable_text(judgement) == figures.NOTHING
+    assert figures.judged(judgement).sees == figures.NOTHING
 
 
 def test_a_wide_interval_drops_its_decimals(judge, make_comparison):
@@ -105,7 +96,7 @@ def test_a_large_ratio():
 
 def test_another_unit(judge, energy, make_comparison):
     judgement = judge(energy, comparison=make_comparison(1.1, baseline=12.5))
-    assert figures.baseline_text(judgement) == "12.5 J"
+    assert figures.judged(judgement).baseline == "12.5 J"
 
 
 def test_cost():
@@ -133,9 +124,11 @@ def test_an_absolute_budget_speaks_in_the_metrics_unit(judge, make_comparison):
         absolute=True,
     )
     judgement = judge(comparison=comparison, budget=None, bound="+1.00 ms")
-    assert figures.change_with_interval(judgement) == "+2.00 ms [+1.00 ms…+3.00 ms]"
+    assert (
+        figures.judged(judgement).change_with_interval == "+2.00 ms [+1.00 ms…+3.00 ms]"
+    )
     assert figures.budget_text(judgement) == "+1.00 ms"
-    assert figures.detectable_text(judgement) == "+1.50 ms"
+    assert figures.judged(judgement).sees == "+1.50 ms"
     assert figures.ratio_sentence(judgement) == (
         "+2.00 ms (interval +1.00 ms…+3.00 ms), allowed +1.00 ms"
     )
@@ -146,15 +139,45 @@ def test_an_absolute_loss_of_throughput_is_negative(judge, make_comparison):
         100.0, baseline=500.0, candidate=400.0, low=80.0, high=120.0, absolute=True
     )
     judgement = judge("throughput", comparison=comparison, budget=None)
-    assert figures.change_with_interval(judgement) == "-100/s [-120/s…-80/s]"
+    assert figures.judged(judgement).change_with_interval == "-100/s [-120/s…-80/s]"
 
 
 def test_an_infinite_difference_is_a_dash(judge, make_comparison):
     comparison = make_comparison(math.inf, absolute=True)
-    assert figures.change_with_interval(judge(comparison=comparison)) == figures.NOTHING
+    assert (
+        figures.judged(judge(comparison=comparison)).change_with_interval
+        == figures.NOTHING
+    )
 
 
 def test_a_limit_stands_where_the_budget_stands(judge):
     judgement = judge(budget=None, bound="<= 150 ms")
     assert figures.budget_text(judgement) == "<= 150 ms"
     assert figures.ratio_sentence(judgement).endswith("), allowed <= 150 ms")
+
+
+def test_without_a_judgement_what_was_measured_is_shown(make_result, make_run):
+    runs = tuple(make_run(value) for value in (1e-3, 5e-3, 2e-3))
+    result = make_result("a", Outcome.NO_BASELINE, runs=runs)
+    found = figures.of_result(result, None)
+    assert found == figures.Figures(metric="latency·median", now="2.00 ms")
+
+
+def test_a_metric_without_a_median_is_shown_by_what_it_has(make_result):
+    runs = tuple(
+        RunSummary(iterations=1, statistics=statistics)
+        for statistics in ({"a\nb": {"max": RunStatistic(value=12.0)}}, {})
+    )
+    result = make_result("a", Outcome.NO_BASELINE, runs=runs)
+    assert figures.of_result(result, None) == figures.Figures(
+        metric=r"a\nb·max", now="12"
+    )
+
+
+def test_nothing_measured_no_figures(make_result):
+    assert figures.of_result(make_result("a", Outcome.MISSING), None) is None
+    empty = (RunSummary(iterations=1, statistics={}),)
+    assert (
+        figures.of_result(make_result("a", Outcome.NO_BASELINE, runs=empty), None)
+        is None
+    )

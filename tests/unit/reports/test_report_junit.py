@@ -24,6 +24,7 @@ def test_no_numbers_no_ratios(each_outcome):
     assert properties(each_outcome.results[5]) == (
         ("perfgate_outcome", "no-baseline"),
         ("perfgate_reason", "nothing-stored"),
+        ("perfgate_detail", "nvidia-h200"),
     )
 
 

@@ -98,9 +98,9 @@ def test_without_a_match_the_first_gated_one_is_shown(make_result, make_judgemen
     )
     result = make_result("a", Outcome.ERROR, judgements=(shown, gated))
     assert words.deciding(result) is gated
-    assert (
-        words.deciding(make_result("a", Outcome.SKIPPED, judgements=(shown,))) is None
-    )
+    only = make_result("a", Outcome.SKIPPED, Reason.NOT_GATED, judgements=(shown,))
+    assert words.deciding(only) is shown
+    assert words.deciding(make_result("a", Outcome.SKIPPED)) is None
 
 
 def test_only_what_is_worth_a_row_is_shown_below(each_outcome):
