@@ -31,9 +31,6 @@ from pytest_perfgate.model import (
 from pytest_perfgate.store.fields import Json, Node, Scalar
 from pytest_perfgate.store.layout import tidy
 
-_RATIO_UNITS = frozenset({"s", "B"})
-"""Units of metrics that are compared as ratios: zero or less is impossible."""
-
 _DIGEST_LENGTH = 12
 
 
@@ -82,18 +79,31 @@ def _metric(fields: Mapping[str, Node], *, name: str) -> Metric:
         exact=fields["exact"].boolean(),
     )
     known = METRICS.get(name, metric)
-    if metric.unit != known.unit:
+    if not _fits(metric.unit, known.unit):
         raise fields["unit"].refuse(f"{known.unit!r}, the unit of {name}")
     if metric.better is not known.better:
         raise fields["better"].refuse(f"'{known.better}', the direction of {name}")
     return metric
 
 
-def ratio_metrics(metrics: Mapping[str, Metric]) -> frozenset[str]:
-    """Return the names of the metrics whose statistics must be above zero."""
-    return frozenset(
-        name for name, metric in metrics.items() if metric.unit in _RATIO_UNITS
-    )
+def _fits(unit: str, known: str) -> bool:
+    # what is counted differs from workload to workload: `tokens/s`, `samples/s`
+    return unit == known or (known == "1/s" and unit.endswith("/s"))
+
+
+def number_of(metric: Metric, node: Node) -> float:
+    """Read a number of a metric, and refuse what the metric cannot be.
+
+    The known times are never zero: they are compared as ratios. The CPU's time
+    can be, where its clock is coarse, and so can a size; what a benchmark
+    records itself may be any number.
+    """
+    known = metric.name in METRICS
+    if known and metric.unit == "s" and metric.name != "cpu_time":
+        return node.number(above=0)
+    if known or metric.unit == "B":
+        return node.number(minimum=0)
+    return node.number()
 
 
 # plan, environment, health ----------------------------------------------------

@@ -10,9 +10,9 @@ from pytest_perfgate.store.codec import (
     encode_environment,
     encode_metric_body,
     encode_plan,
+    number_of,
     optional_string,
     present,
-    ratio_metrics,
 )
 from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
@@ -124,9 +124,8 @@ def _decode_sessions(
 def _decode_sketch(
     node: Node, *, metrics: Mapping[str, Metric]
 ) -> dict[str, tuple[float, ...]]:
-    positive = ratio_metrics(metrics)
     return {
-        name: member.numbers(above=0 if name in positive else None)
+        name: tuple(number_of(metrics[name], item) for item in member.items())
         for name, member in _known(node, metrics).items()
     }
 
@@ -142,8 +141,7 @@ def encode_session(session: Session) -> Json:
 
 def decode_session(node: Node, *, metrics: Mapping[str, Metric]) -> Session:
     fields = node.fields("time", "environment_digest", "runs", optional=("commit",))
-    positive = ratio_metrics({**METRICS, **metrics})
-    runs = decode_runs(fields["runs"], positive=positive)
+    runs = decode_runs(fields["runs"], metrics={**METRICS, **metrics})
     if not runs:
         raise fields["runs"].corrupt("expected at least one run")
     return Session(

@@ -25,7 +25,6 @@ from pytest_perfgate.store.codec import (
     optional_number,
     optional_string,
     present,
-    ratio_metrics,
 )
 from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
@@ -134,9 +133,9 @@ def _decode_runs(
     node: Node, verdict: Verdict, judgements: tuple[Judgement, ...]
 ) -> tuple[RunSummary, ...]:
     if verdict.outcome is Outcome.ERROR:
-        return decode_runs(node)  # a time of zero may be the very error
+        return decode_runs(node, metrics={})  # a time of zero may be the very error
     judged = {judgement.metric.name: judgement.metric for judgement in judgements}
-    return decode_runs(node, positive=ratio_metrics({**METRICS, **judged}))
+    return decode_runs(node, metrics={**METRICS, **judged})
 
 
 def encode_verdict(verdict: Verdict) -> Json:

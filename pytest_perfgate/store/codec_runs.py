@@ -1,10 +1,10 @@
 """Runs to JSON and back, by column: one line shows a statistic of all runs."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from pytest_perfgate.model import RunStatistic, RunSummary
-from pytest_perfgate.store.codec import present
+from pytest_perfgate.model import Metric, RunStatistic, RunSummary
+from pytest_perfgate.store.codec import number_of, present
 from pytest_perfgate.store.fields import Json, Node
 
 N = TypeVar("N", int, float)
@@ -53,10 +53,8 @@ def _encode_statistic(statistic: RunStatistic | None) -> list[float]:
     return [] if statistic is None else [statistic.value, statistic.se]
 
 
-def decode_runs(
-    node: Node, *, positive: Collection[str] = frozenset()
-) -> tuple[RunSummary, ...]:
-    """Decode runs; statistics of the metrics in `positive` must be above zero."""
+def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummary, ...]:
+    """Decode runs; `metrics` says what the statistics of a metric can be."""
     fields = node.fields(
         "iterations",
         "clock_tick_s",
@@ -72,7 +70,7 @@ def decode_runs(
     alone = _column(fields["alone"], count)
     disturbed = _column(fields["disturbed"], count)
     steady = _column(fields["steady"], count)
-    statistics = _decode_statistics(fields["statistics"], count, positive=positive)
+    statistics = _decode_statistics(fields["statistics"], count, metrics=metrics)
     drift = _decode_sparse(fields.get("drift"), count, read=Node.number)
     samples = _decode_sparse(fields.get("samples"), count, read=_count)
     return tuple(
@@ -98,25 +96,25 @@ def _column(node: Node, count: int) -> list[Node]:
 
 
 def _decode_statistics(
-    node: Node, count: int, *, positive: Collection[str]
+    node: Node, count: int, *, metrics: Mapping[str, Metric]
 ) -> list[dict[str, dict[str, RunStatistic]]]:
     rows: list[dict[str, dict[str, RunStatistic]]] = [{} for _ in range(count)]
     for metric, statistics in node.members().items():
-        above = 0.0 if metric in positive else None
+        known = metrics.get(metric, Metric(name=metric, unit=""))
         for name, column in statistics.members().items():
             for row, cell in zip(rows, _column(column, count), strict=True):
                 if cell.items():
-                    statistic = _decode_statistic(cell, above=above)
+                    statistic = _decode_statistic(cell, metric=known)
                     row.setdefault(metric, {})[name] = statistic
     return rows
 
 
-def _decode_statistic(node: Node, *, above: float | None) -> RunStatistic:
+def _decode_statistic(node: Node, *, metric: Metric) -> RunStatistic:
     items = node.items()
     if len(items) != 2:
         raise node.refuse("[value, standard error], or []")
     value, se = items
-    return RunStatistic(value=value.number(above=above), se=se.number(minimum=0))
+    return RunStatistic(value=number_of(metric, value), se=se.number(minimum=0))
 
 
 def _decode_sparse(

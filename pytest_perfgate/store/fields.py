@@ -163,8 +163,8 @@ class Node:
             raise self.refuse("a finite number")
         return number
 
-    def numbers(self, *, above: float | None = None) -> tuple[float, ...]:
-        return tuple(item.number(above=above) for item in self.items())
+    def numbers(self) -> tuple[float, ...]:
+        return tuple(item.number() for item in self.items())
 
     def scalar(self) -> Scalar:
         """Return a string, number, truth value or null."""

@@ -21,8 +21,6 @@ from pytest_perfgate.store.codec_baseline import BASELINE
 from pytest_perfgate.store.codec_report import REPORT
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
-RATIO_UNITS = ("s", "B")
-
 repeatable = settings(derandomize=True, database=None, deadline=None, max_examples=60)
 
 text = st.text(max_size=8)
@@ -67,12 +65,15 @@ plans = build(
 own_metrics = build(
     model.Metric,
     name=st.text(min_size=1, max_size=8).filter(lambda name: name not in model.METRICS),
-    unit=st.sampled_from((*RATIO_UNITS, "1", "1/s")) | text,
+    unit=st.sampled_from(("s", "B", "1", "1/s")) | text,
     better=st.sampled_from(model.Better),
     definition=text,
     exact=st.booleans(),
 )
-metrics = own_metrics | st.sampled_from(list(model.METRICS.values()))
+rates = st.sampled_from(("tokens/s", "steps/s")).map(
+    lambda unit: dataclasses.replace(model.METRICS["throughput"], unit=unit)
+)
+metrics = own_metrics | rates | st.sampled_from(list(model.METRICS.values()))
 healths = build(
     model.Health,
     blocks=count,
@@ -103,9 +104,14 @@ measurements = build(
 )
 
 
+def values_of(metric):
+    if metric.name in model.METRICS:
+        return positive
+    return from_zero if metric.unit == "B" else number
+
+
 def statistics_of(metric):
-    value = positive if metric.unit in RATIO_UNITS else number
-    one = build(model.RunStatistic, value=value, se=from_zero)
+    one = build(model.RunStatistic, value=values_of(metric), se=from_zero)
     return st.dictionaries(names, one, min_size=1, max_size=3)
 
 
@@ -143,9 +149,7 @@ def baselines(draw):
     )
     sessions = tuple(draw(st.lists(session, min_size=1, max_size=3)))
     sketch = {
-        name: st.lists(positive, max_size=4).map(tuple)
-        if metric.unit in RATIO_UNITS
-        else st.lists(number, max_size=4).map(tuple)
+        name: st.lists(values_of(metric), max_size=4).map(tuple)
         for name, metric in known.items()
     }
     drawn = build(

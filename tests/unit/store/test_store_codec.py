@@ -5,7 +5,14 @@ import math
 import pytest
 
 from pytest_perfgate.errors import BaselineCorrupt
-from pytest_perfgate.model import METRICS, Metric, Outcome, Reason
+from pytest_perfgate.model import (
+    METRICS,
+    Metric,
+    Outcome,
+    Reason,
+    RunStatistic,
+    Samples,
+)
 from pytest_perfgate.store import (
     decode_environment,
     decode_measurement,
@@ -206,7 +213,7 @@ LATENCY = [*RUNS, "statistics", "latency"]
         ([*LATENCY, "median", 0], ..., "median: expected 3 entries, one a run, got 2"),
         (
             [*RUNS, "statistics", "peak_memory", "max", 0, 0],
-            0,
+            -1,
             "max[0][0]: expected a num",
         ),
         ([*RUNS, "drift", "latency", 2], [1, 2], "latency[2]: expected [value], or []"),
@@ -366,20 +373,53 @@ def test_a_report_shows_the_zero_that_made_the_error(make, spoil):
     assert run.get("latency", "median").value == 0
 
 
-def test_a_metric_of_ones_own_in_seconds_must_be_above_zero_too(make, spoil):
-    queue = Metric(name="queue_wait", unit="s", definition="recorded/1")
-    (judgement,) = make.a_result().judgements
-    waits = {"queue_wait": make.a_run().statistics["latency"]}
-    result = make.a_result(
-        judgements=(dataclasses.replace(judgement, metric=queue),),
-        runs=(make.a_run(statistics=waits),),
+@pytest.mark.parametrize(
+    ("metric", "value", "allowed"),
+    [
+        (METRICS["latency"], 0, False),
+        (METRICS["latency"], 1e-9, True),
+        (METRICS["device_time"], -1e-9, False),
+        (METRICS["cpu_time"], 0, True),
+        (METRICS["cpu_time"], -1e-9, False),
+        (METRICS["peak_memory"], 0, True),
+        (METRICS["peak_memory"], -1, False),
+        (METRICS["throughput"], -1, False),
+        (Metric(name="heap", unit="B"), -1, False),
+        (Metric(name="clock_skew", unit="s"), -1e-3, True),
+        (Metric(name="loss", unit="1"), -3, True),
+    ],
+)
+def test_what_a_metric_cannot_be_is_refused(make, metric, value, allowed):
+    statistics = {metric.name: {"median": RunStatistic(value=float(value))}}
+    session = make.a_session(runs=(make.a_run(statistics=statistics, samples={}),))
+    metrics = {metric.name: metric}
+    baseline = make.a_baseline(
+        metrics=metrics, sessions=(session,), anchor=session, sketch={}
     )
-    text = REPORT.text(make.a_report(results=(result,)))
-    path = ["results", 0, "runs", "statistics", "queue_wait", "median", 0, 0]
-    with pytest.raises(
-        BaselineCorrupt, match=r"queue_wait\.median\[0\]\[0\]: expected"
-    ):
-        REPORT.read(spoil(text, path, -1), source="x")
+    text = BASELINE.text(make.a_file(x=baseline))
+    judgement = dataclasses.replace(make.a_result().judgements[0], metric=metric)
+    result = make.a_result(judgements=(judgement,), runs=session.runs)
+    report = REPORT.text(make.a_report(results=(result,)))
+    for kind, written in ((BASELINE, text), (REPORT, report)):
+        if allowed:
+            assert kind.text(kind.read(written, source="x")) == written
+        else:
+            with pytest.raises(
+                BaselineCorrupt, match=r"median\[0\]\[0\]: expected a n"
+            ):
+                kind.read(written, source="x")
+
+
+@pytest.mark.parametrize(("unit", "allowed"), [("tokens/s", True), ("tokens", False)])
+def test_a_throughput_says_what_it_counts(make, unit, allowed):
+    rate = dataclasses.replace(METRICS["throughput"], unit=unit)
+    measurement = make.a_measurement(samples=(Samples(metric=rate, values=(812.5,)),))
+    travelled = through_json(encode_measurement(measurement))
+    if allowed:
+        assert decode_measurement(travelled) == measurement
+    else:
+        with pytest.raises(BaselineCorrupt, match="expected '1/s', the unit of throug"):
+            decode_measurement(travelled)
 
 
 @pytest.mark.parametrize(
