@@ -28,6 +28,7 @@ __all__ = [
     "BudgetRule",
     "Gate",
     "Limit",
+    "main_statistic",
     "parse_budget",
     "parse_limit",
     "resolve_policy",

@@ -61,7 +61,7 @@ def summarise(
         samples.metric.name: _statistics(samples, named, tails=single)
         for samples in measurement.samples
     }
-    for limit in limits:
+    for limit in limits if single else ():
         statistics.update(_beyond(limit, measurement.samples, statistics))
     return RunSummary(
         iterations=measurement.plan.iterations,

@@ -30,7 +30,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Decision:
     """The new baseline and the verdict that tells what was done, or a refusal."""
 
     verdict: Verdict
@@ -47,7 +47,7 @@ def update_baseline(
     *,
     verdict: Verdict | None = None,
     force: bool = False,
-) -> Update:
+) -> Decision:
     """Decide what becomes of a baseline.
 
     Parameters
@@ -59,7 +59,7 @@ def update_baseline(
 
     Returns
     -------
-    Update
+    Decision
         Nothing stored: the first session. `unchanged` adds the session and
         keeps the latest ten, which is how the gate learns how much this
         machine drifts. `improved`, `regressed` and another plan, other
@@ -80,7 +80,7 @@ def update_baseline(
 
 def _by_verdict(
     stored: Baseline, recording: Recording, *, verdict: Verdict, force: bool
-) -> Update:
+) -> Decision:
     match verdict.outcome:
         case Outcome.UNCHANGED:
             return _added(stored, recording)
@@ -101,7 +101,7 @@ def _by_verdict(
             return _refused(verdict.outcome, verdict.reason, verdict.detail)
 
 
-def _added(stored: Baseline, recording: Recording) -> Update:
+def _added(stored: Baseline, recording: Recording) -> Decision:
     session = _bare(recording)
     kept = (*stored.sessions, session)[-KEPT_SESSIONS:]
     baseline = replace(
@@ -112,7 +112,7 @@ def _added(stored: Baseline, recording: Recording) -> Update:
         counts=recording.counts,
     )
     detail = f"{len(kept)} sessions"
-    return Update(
+    return Decision(
         verdict=Verdict(
             outcome=Outcome.RECORDED, reason=Reason.SESSION_ADDED, detail=detail
         ),
@@ -120,9 +120,9 @@ def _added(stored: Baseline, recording: Recording) -> Update:
     )
 
 
-def _stored(recording: Recording, reason: Reason, detail: str) -> Update:
+def _stored(recording: Recording, reason: Reason, detail: str) -> Decision:
     session = _bare(recording)
-    return Update(
+    return Decision(
         verdict=Verdict(outcome=Outcome.RECORDED, reason=reason, detail=detail),
         baseline=Baseline(
             plan=recording.plan,
@@ -135,9 +135,9 @@ def _stored(recording: Recording, reason: Reason, detail: str) -> Update:
     )
 
 
-def _refused(outcome: Outcome, reason: Reason, detail: str) -> Update:
+def _refused(outcome: Outcome, reason: Reason, detail: str) -> Decision:
     verdict = Verdict(outcome=outcome, reason=reason, detail=detail)
-    return Update(verdict=verdict, baseline=None)
+    return Decision(verdict=verdict, baseline=None)
 
 
 def _bare(recording: Recording) -> Session:

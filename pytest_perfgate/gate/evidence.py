@@ -1,0 +1,209 @@
+"""The numbers that two sides of runs hold of one statistic, and their estimate."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from pytest_perfgate.gate.budgets import Budget
+from pytest_perfgate.gate.looks import Look
+from pytest_perfgate.model import Better, Comparison, Metric, RunStatistic, RunSummary
+from pytest_perfgate.stats.interval import (
+    SPREAD_FLOOR,
+    Estimate,
+    detectable,
+    pairs,
+    sample_mean,
+    two_samples,
+)
+
+Runs = tuple[RunSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """The runs that are compared: baseline runs by session, candidate runs."""
+
+    baseline: tuple[Runs, ...]
+    candidate: Runs
+
+    @property
+    def base_runs(self) -> Runs:
+        return tuple(chain.from_iterable(self.baseline))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """One statistic of a metric in every run of both sides."""
+
+    metric: Metric
+    baseline: tuple[tuple[RunStatistic, ...], ...]
+    """By session; sessions that do not have the statistic are left out."""
+    candidate: tuple[RunStatistic, ...]
+    sessions_left_out: int = 0
+
+    @property
+    def base_values(self) -> tuple[float, ...]:
+        return tuple(one.value for one in chain.from_iterable(self.baseline))
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return tuple(one.value for one in self.candidate)
+
+
+def collect(sides: Sides, metric: Metric, statistic: str) -> Numbers:
+    """Collect a statistic; a candidate run without it simply contributes none."""
+    columns = [
+        [run.get(metric.name, statistic) for run in session]
+        for session in sides.baseline
+    ]
+    complete = [
+        tuple(one for one in column if one is not None)
+        for column in columns
+        if all(one is not None for one in column)
+    ]
+    found = [run.get(metric.name, statistic) for run in sides.candidate]
+    return Numbers(
+        metric=metric,
+        baseline=tuple(complete),
+        candidate=tuple(one for one in found if one is not None),
+        sessions_left_out=len(columns) - len(complete),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How values become numbers of which bigger is worse, and back."""
+
+    better: Better
+    absolute: bool
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.better is Better.LOWER else -1.0
+
+    def to(self, value: float) -> float:
+        return self._sign * (value if self.absolute else math.log(value))
+
+    def back(self, number: float) -> float:
+        number *= self._sign
+        return number if self.absolute else math.exp(number)
+
+    def effect(self, delta: float) -> float:
+        """Turn an effect into a ratio, or leave it a difference."""
+        return delta if self.absolute else math.exp(delta)
+
+    def variance(self, one: RunStatistic) -> float:
+        """Variance of a run's number within its run."""
+        return (one.se if self.absolute else one.se / one.value) ** 2
+
+
+def scale_of(metric: Metric, budget: Budget) -> Scale:
+    return Scale(better=metric.better, absolute=budget.absolute)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """How far is too far: θ, and twice the budget, on the scale of effects."""
+
+    theta: float
+    double: float
+
+
+def bar_of(budget: Budget) -> Bar:
+    if budget.absolute:
+        return Bar(theta=budget.value, double=2 * budget.value)
+    return Bar(theta=math.log1p(budget.value), double=math.log1p(2 * budget.value))
+
+
+def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
+    """Estimate the effect from at least two runs a side.
+
+    Where the scale is relative all values must be positive.
+    """
+    sessions = [
+        [scale.to(one.value) for one in session] for session in numbers.baseline
+    ]
+    candidate = [scale.to(one.value) for one in numbers.candidate]
+    flat = list(chain.from_iterable(sessions))
+    floor = SPREAD_FLOOR
+    if scale.absolute:
+        # a thousandth of the value, or of 1 where the value is nothing
+        floor *= abs(sample_mean(flat)) or 1.0
+    base_within = [scale.variance(one) for one in chain(*numbers.baseline)]
+    within = [scale.variance(one) for one in numbers.candidate]
+    if look.paired:
+        return pairs(
+            [now - before for before, now in zip(flat, candidate, strict=True)],
+            within_variance=sample_mean(base_within) + sample_mean(within),
+            spread_floor=floor,
+        )
+    return two_samples(
+        sessions,
+        candidate,
+        within_variance=sample_mean(base_within + within),
+        spread_floor=floor,
+    )
+
+
+def comparison(
+    numbers: Numbers, scale: Scale, found: Estimate, *, bar: Bar | None, look: Look
+) -> Comparison:
+    """Put an estimate into the words of the domain.
+
+    `low` and `high` are the bounds that the verdicts `regressed` and
+    `unchanged` are read from, each one-sided at its own level.
+    """
+    seen = None
+    if bar is not None:
+        seen = detectable(found, theta=bar.theta, runs=look.final_runs)
+        seen = seen if scale.absolute else math.expm1(seen)
+    flat = [scale.to(value) for value in numbers.base_values]
+    return Comparison(
+        baseline=scale.back(sample_mean(flat)),
+        candidate=scale.back(
+            sample_mean([scale.to(value) for value in numbers.values])
+        ),
+        ratio=scale.effect(found.delta),
+        low=scale.effect(found.lower(look.red)),
+        high=scale.effect(found.upper(look.green)),
+        p_identity=found.p_worse,
+        baseline_runs=found.baseline_runs,
+        candidate_runs=found.candidate_runs,
+        spread=found.spread,
+        detectable=seen,
+        absolute=scale.absolute,
+    )
+
+
+def recorded_detectable(
+    sessions: Sequence[Runs],
+    metric: Metric,
+    statistic: str,
+    *,
+    budget: Budget,
+    look: Look,
+) -> float | None:
+    """Say how small a change a baseline will let the gate see, as a fraction.
+
+    Returns
+    -------
+    float or None
+        From the spread of the baseline's own runs; None for an absolute
+        budget, with fewer than three runs, and where a value is not positive.
+    """
+    sides = Sides(baseline=tuple(sessions), candidate=())
+    numbers = collect(sides, metric, statistic)
+    values = numbers.base_values
+    if budget.absolute or len(values) < 3 or min(values) <= 0:
+        return None
+    scale = scale_of(metric, budget)
+    # the candidate is taken to be as noisy: the baseline against itself
+    alike = Numbers(
+        metric=metric,
+        baseline=numbers.baseline,
+        candidate=tuple(chain(*numbers.baseline)),
+    )
+    found = estimate(alike, scale, Look(final_runs=look.final_runs))
+    theta = bar_of(budget).theta
+    return math.expm1(detectable(found, theta=theta, runs=look.final_runs))

@@ -1,0 +1,342 @@
+"""One benchmark's judgement: which statistics are judged, when to stop, what it means."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_perfgate.gate.comparability import compare_metrics, difference_text
+from pytest_perfgate.gate.confirm import Confirmation, FreshPairs, confirm
+from pytest_perfgate.gate.evidence import Sides
+from pytest_perfgate.gate.exact import read_exact
+from pytest_perfgate.gate.limits import read_limits
+from pytest_perfgate.gate.looks import Look
+from pytest_perfgate.gate.policy import BenchmarkPolicy, Gate
+from pytest_perfgate.gate.readings import (
+    Reading,
+    State,
+    inconclusive,
+    plain_reading,
+    read,
+)
+from pytest_perfgate.gate.shown import shown, tail_or_why_not
+from pytest_perfgate.model import (
+    Baseline,
+    Judgement,
+    Metric,
+    Outcome,
+    Reason,
+    RunSummary,
+    Verdict,
+)
+from pytest_perfgate.stats.interval import runs_needed
+
+__all__ = [
+    "BenchmarkJudgement",
+    "FreshPairs",
+    "Look",
+    "count_comparisons",
+    "judge_benchmark",
+]
+
+_FUTILE = 2
+_ORDER = (
+    Outcome.REGRESSED,
+    Outcome.ERROR,
+    Outcome.INCOMPARABLE,
+    Outcome.NO_BASELINE,
+    Outcome.INCONCLUSIVE,
+)
+_FINE = {Outcome.UNCHANGED, Outcome.IMPROVED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkJudgement:
+    """What the gate says of one benchmark at one look."""
+
+    judgements: tuple[Judgement, ...]
+    """Gated ones first within each metric, then what is only shown."""
+    verdict: Verdict
+    decided: bool
+    """No more runs are wanted for screening."""
+    flagged: bool = False
+    """Beyond the budget and not yet confirmed by fresh runs."""
+    suspect: bool = False
+    """Fresh runs of base and candidate would be worth making."""
+    remarks: tuple[str, ...] = ()
+
+
+def count_comparisons(policy: BenchmarkPolicy, baseline: Baseline) -> int:
+    """Count the pairs of metric and statistic that a benchmark puts to a test.
+
+    Summed over a session this is M, which the levels of the identity tests are
+    divided by. Exact metrics and absolute limits are no tests.
+    """
+    return sum(
+        len(policy.gates(metric))
+        for metric in baseline.metrics.values()
+        if not metric.exact
+    )
+
+
+def judge_benchmark(
+    *,
+    policy: BenchmarkPolicy,
+    baseline: Baseline | None,
+    candidate: Sequence[RunSummary],
+    look: Look,
+    metrics: Mapping[str, Metric] | None = None,
+    confirmation: Confirmation | None = None,
+) -> BenchmarkJudgement:
+    """Judge one benchmark.
+
+    Parameters
+    ----------
+    policy : what it is judged by
+    baseline : what is stored; None leaves absolute limits as the only judges.
+        At a paired look its runs and the candidate's are pairs, in order
+    candidate : the runs made so far
+    look : which look this is; the last one leaves nothing open
+    metrics : the candidate's definitions, to be held against the stored ones;
+        None takes those of the baseline
+    confirmation : five fresh runs, with or without runs of the base code, made
+        after the benchmark was flagged
+
+    Returns
+    -------
+    BenchmarkJudgement
+        As it stands if measuring stops here: while `decided` is False an open
+        statistic is `inconclusive`.
+    """
+    if not candidate:
+        return BenchmarkJudgement(
+            judgements=(),
+            verdict=inconclusive(Reason.TOO_FEW_RUNS, "no candidate run"),
+            decided=look.last,
+        )
+    stored = baseline.metrics if baseline else {}
+    known = {**stored, **(metrics or {})}
+    sides = Sides(
+        baseline=tuple(session.runs for session in baseline.sessions)
+        if baseline
+        else (),
+        candidate=tuple(candidate),
+    )
+    case = _Case(policy=policy, sides=sides, look=look, stored=stored, known=known)
+    readings = [*_stored_metrics(case), *_other_metrics(case)]
+    readings += read_limits(policy, known, sides.candidate, look)
+    decided = _decided(readings, look)
+    if confirmation is not None and decided:
+        readings = [
+            confirm(reading, sides, confirmation=confirmation, look=look)
+            for reading in readings
+        ]
+    return _conclude(readings, case, decided=decided, fresh=confirmation is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    policy: BenchmarkPolicy
+    sides: Sides
+    look: Look
+    stored: Mapping[str, Metric]
+    known: Mapping[str, Metric]
+
+    def runs_with(self, metric: Metric) -> int:
+        return sum(
+            bool(run.statistics.get(metric.name)) for run in self.sides.candidate
+        )
+
+
+# which statistics -------------------------------------------------------------
+
+
+def _stored_metrics(case: _Case) -> Iterator[Reading]:
+    for metric in case.stored.values():
+        gates = case.policy.gates(metric)
+        refusal = _refusal(case, metric)
+        if refusal is not None and gates:
+            yield plain_reading(metric, gates[0], refusal)
+        elif refusal is None:
+            yield from _metric(case, metric, gates)
+
+
+def _refusal(case: _Case, metric: Metric) -> Verdict | None:
+    """Say why a whole metric cannot be compared."""
+    runs, have = len(case.sides.candidate), case.runs_with(metric)
+    if have < runs:
+        detail = f"{metric.name} in {runs - have} of {runs} runs"
+        return Verdict(
+            outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
+        )
+    differences = compare_metrics(metric, case.known[metric.name])
+    if differences:
+        return Verdict(
+            outcome=Outcome.INCOMPARABLE,
+            reason=Reason.METRIC_DIFFERS,
+            detail=difference_text(differences),
+        )
+    return None
+
+
+def _metric(case: _Case, metric: Metric, gates: Sequence[Gate]) -> Iterator[Reading]:
+    if not gates:
+        yield from shown(metric, None, case.sides, case.look)
+        return
+    main = _gate(case, metric, gates[0])
+    yield main
+    for gate in gates[1:]:
+        if gate.witness:
+            yield from _witness(case, metric, gate, main)
+        elif gate.statistic == "p99" and not gate.explicit:
+            yield from _default_tail(case, metric, gate)
+        else:
+            yield _gate(case, metric, gate)
+
+
+def _gate(case: _Case, metric: Metric, gate: Gate) -> Reading:
+    exact = read_exact(metric, gate, case.sides)
+    return exact or read(metric, gate, case.sides, case.look)
+
+
+def _default_tail(case: _Case, metric: Metric, gate: Gate) -> Iterator[Reading]:
+    """Gate P99 where the baseline says that it can be; else show a tail and why."""
+    why_not = tail_or_why_not(metric, gate, case.sides, case.look)
+    if why_not is None:
+        yield _gate(case, metric, gate)
+        return
+    for statistic in ("p99", "p95"):
+        found = list(
+            shown(metric, statistic, case.sides, case.look, remarks=(why_not,))
+        )
+        if found:
+            yield from found
+            return
+
+
+def _witness(
+    case: _Case, metric: Metric, gate: Gate, main: Reading
+) -> Iterator[Reading]:
+    """Hear the floor only where the median has not decided: it never acquits."""
+    asked = main.state is State.OPEN
+    found = read(metric, gate, case.sides, case.look) if asked else None
+    if found is not None and (found.state is State.FLAGGED or found.suspect):
+        yield found
+        return
+    remarks = () if found is None else ("held against the budget of the median",)
+    yield from shown(metric, gate.statistic, case.sides, case.look, remarks=remarks)
+
+
+def _other_metrics(case: _Case) -> Iterator[Reading]:
+    """Name what a budget asks for and the baseline, or the benchmark, lacks."""
+    for name, metric in case.known.items():
+        gates = [gate for gate in case.policy.gates(metric) if gate.explicit]
+        if name not in case.stored and gates:
+            verdict = Verdict(
+                outcome=Outcome.NO_BASELINE,
+                reason=Reason.NOTHING_STORED,
+                detail=f"the baseline has no {name}",
+            )
+            yield plain_reading(metric, gates[0], verdict)
+    if not case.policy.gate:
+        return
+    measured = {name for run in case.sides.candidate for name in run.statistics}
+    for name in case.policy.unknown_metrics({*case.known, *measured}):
+        verdict = Verdict(
+            outcome=Outcome.ERROR,
+            reason=Reason.METRIC_ABSENT,
+            detail=f"the marker names {name}, and the benchmark does not measure it",
+        )
+        judgement = Judgement(
+            metric=Metric(name=name, unit=""), statistic="", verdict=verdict
+        )
+        yield Reading(judgement=judgement, state=State.SETTLED)
+
+
+# when to stop -----------------------------------------------------------------
+
+
+def _gated(readings: Sequence[Reading]) -> list[Reading]:
+    return [reading for reading in readings if reading.judgement.gated]
+
+
+def _decided(readings: Sequence[Reading], look: Look) -> bool:
+    """Tell whether more runs are wanted.
+
+    A benchmark stops when a statistic is beyond its budget, or when all but
+    the tails have a verdict; a tail alone holds it for one more look. The floor
+    holds nothing.
+    """
+    gated = _gated(readings)
+    if look.last or any(
+        reading.judgement.outcome is Outcome.REGRESSED for reading in gated
+    ):
+        return True
+    heard = [reading for reading in gated if not reading.witness]
+    mains = [reading for reading in heard if not reading.tail] or heard
+    holding = mains if look.index >= 1 else heard
+    if all(reading.state is not State.OPEN for reading in holding):
+        return True
+    return look.index >= 1 and _futile(mains, gated, look)
+
+
+def _futile(mains: Sequence[Reading], gated: Sequence[Reading], look: Look) -> bool:
+    """Tell whether the planned runs are far from enough, and nothing looks slow."""
+    if any(reading.over for reading in (*mains, *gated) if not reading.tail):
+        return False
+    final = replace(look, last=True)
+    for reading in mains:
+        if reading.state is State.OPEN and reading.estimate and reading.bar:
+            needed = runs_needed(
+                reading.estimate, theta=reading.bar.theta, alpha=final.green
+            )
+            if needed is None or needed > _FUTILE * look.final_runs:
+                return True
+    return False
+
+
+# what it means ----------------------------------------------------------------
+
+
+def _conclude(
+    readings: Sequence[Reading], case: _Case, *, decided: bool, fresh: bool
+) -> BenchmarkJudgement:
+    gated = _gated(readings)
+    flagged = any(reading.state is State.FLAGGED for reading in gated)
+    return BenchmarkJudgement(
+        judgements=tuple(reading.judgement for reading in readings),
+        verdict=_combined([reading.judgement for reading in gated], case),
+        decided=decided,
+        flagged=flagged,
+        suspect=not fresh and any(reading.suspect for reading in gated),
+        remarks=tuple(_remarks(case)),
+    )
+
+
+def _combined(gated: Sequence[Judgement], case: _Case) -> Verdict:
+    if not case.stored and not any(one.outcome is Outcome.REGRESSED for one in gated):
+        return Verdict(outcome=Outcome.NO_BASELINE, reason=Reason.NOTHING_STORED)
+    for outcome in _ORDER:
+        alike = [one.verdict for one in gated if one.outcome is outcome]
+        if alike:
+            suspects = [one for one in alike if one.reason is Reason.SUSPECT]
+            return (suspects or alike)[0]
+    if not gated:
+        return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
+    improved = [one for one in gated if one.outcome is Outcome.IMPROVED]
+    medians = [one for one in improved if one.statistic == "median"]
+    # improved by the median; faster elsewhere alone is no more than unchanged
+    if medians:
+        return medians[0].verdict
+    unchanged = [one for one in gated if one.outcome is Outcome.UNCHANGED]
+    if unchanged:
+        return unchanged[0].verdict
+    return Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
+
+
+def _remarks(case: _Case) -> Iterator[str]:
+    for name in case.known:
+        if name not in case.stored:
+            yield f"{name} is new: it has no baseline, record one to gate it"
+    for name, metric in case.stored.items():
+        absent = case.runs_with(metric) < len(case.sides.candidate)
+        if absent and not case.policy.gates(metric):
+            yield f"{name} is in the baseline and was not measured in every run"

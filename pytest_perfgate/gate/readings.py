@@ -1,0 +1,335 @@
+"""One statistic against its budget: what the data say at this look.
+
+A reading is open, settled or flagged. What it means for the benchmark, and
+when to stop, is the judge's business.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from pytest_perfgate.gate.budgets import (
+    TAIL_IN_RUN,
+    TAIL_ON_SIDE,
+    is_tail,
+    is_timed,
+    tail_samples,
+)
+from pytest_perfgate.gate.evidence import (
+    Bar,
+    Numbers,
+    Runs,
+    Scale,
+    Sides,
+    bar_of,
+    collect,
+    comparison,
+    estimate,
+    scale_of,
+)
+from pytest_perfgate.gate.looks import PLANNED, Look
+from pytest_perfgate.gate.policy import Gate
+from pytest_perfgate.gate.wording import runs_text, tail_text
+from pytest_perfgate.model import Judgement, Metric, Outcome, Reason, Verdict
+from pytest_perfgate.stats.interval import Estimate, runs_needed
+from pytest_perfgate.units import format_duration, format_value
+
+_SUSPECT_P = 0.001
+_LUCK = 0.001
+_TOLERATED_SHARE = 0.25
+_DRIFT_SHARE = 0.25
+
+
+class State(Enum):
+    """Where a statistic stands at a look."""
+
+    OPEN = "open"
+    """More runs may tell."""
+    SETTLED = "settled"
+    """It has its verdict, or more runs cannot bring one."""
+    FLAGGED = "flagged"
+    """Beyond the budget; a confirmation is to follow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A judgement in the making."""
+
+    judgement: Judgement
+    """As it stands if measuring stops here."""
+    state: State
+    gate: Gate | None = None
+    """None for an absolute limit."""
+    estimate: Estimate | None = None
+    bar: Bar | None = None
+
+    @property
+    def witness(self) -> bool:
+        return self.gate is not None and self.gate.witness
+
+    @property
+    def suspect(self) -> bool:
+        return self.judgement.reason is Reason.SUSPECT
+
+    @property
+    def tail(self) -> bool:
+        return is_tail(self.judgement.statistic)
+
+    @property
+    def over(self) -> bool:
+        """Tell whether the estimate lies beyond the budget."""
+        found, bar = self.estimate, self.bar
+        return found is not None and bar is not None and found.delta > bar.theta
+
+    def with_verdict(self, verdict: Verdict, state: State) -> "Reading":
+        judgement = replace(self.judgement, verdict=verdict)
+        return replace(self, judgement=judgement, state=state)
+
+
+def inconclusive(reason: Reason, detail: str = "") -> Verdict:
+    return Verdict(outcome=Outcome.INCONCLUSIVE, reason=reason, detail=detail)
+
+
+def plain_reading(metric: Metric, gate: Gate, verdict: Verdict) -> Reading:
+    """Make a reading that has no numbers to go by: an error, a refusal."""
+    judgement = Judgement(
+        metric=metric,
+        statistic=gate.statistic,
+        verdict=verdict,
+        budget=None if gate.budget.absolute else gate.budget.value,
+        bound=gate.budget.text(metric.unit),
+    )
+    return Reading(judgement=judgement, state=State.SETTLED, gate=gate)
+
+
+def read(metric: Metric, gate: Gate, sides: Sides, look: Look) -> Reading:
+    """Judge one noisy statistic at one look.
+
+    Every candidate run must have the metric; a tail may be missing where a run
+    has too few samples for it.
+    """
+    numbers = collect(sides, metric, gate.statistic)
+    blank = plain_reading(metric, gate, inconclusive(Reason.TOO_FEW_RUNS))
+    refusal = _refusal(numbers, gate, sides)
+    if refusal is not None:
+        return blank.with_verdict(refusal, State.SETTLED)
+    few = _too_few_runs(numbers, look)
+    if few is not None:
+        hopeless = len(numbers.base_values) < look.fewest_runs and not look.paired
+        return _with_numbers(blank, numbers, gate, look).with_verdict(
+            few, State.SETTLED if hopeless else State.OPEN
+        )
+    reading = _with_numbers(blank, numbers, gate, look)
+    return _weigh(reading, gate, sides, look)
+
+
+def _refusal(numbers: Numbers, gate: Gate, sides: Sides) -> Verdict | None:
+    """Say why there is nothing to compare at all."""
+    metric, statistic = numbers.metric, gate.statistic
+    if is_tail(statistic):
+        few = _too_few_in_a_run(metric, statistic, sides)
+        if few is not None:
+            return few
+        if not numbers.base_values and not numbers.candidate:
+            detail = f"{statistic.upper()} needs single calls, not means of inner loops"
+            return inconclusive(Reason.TOO_FEW_TAIL_SAMPLES, detail)
+    if not numbers.baseline:
+        detail = f"the baseline has no {statistic} of {metric.name}"
+        return Verdict(
+            outcome=Outcome.NO_BASELINE, reason=Reason.NOTHING_STORED, detail=detail
+        )
+    if len(numbers.candidate) < len(sides.candidate):
+        missing = len(sides.candidate) - len(numbers.candidate)
+        detail = (
+            f"{metric.name} {statistic} in {missing} of {len(sides.candidate)} runs"
+        )
+        return Verdict(
+            outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
+        )
+    return None if gate.budget.absolute else _not_a_ratio(numbers)
+
+
+def _not_a_ratio(numbers: Numbers) -> Verdict | None:
+    for side, values in (
+        ("baseline", numbers.base_values),
+        ("candidate", numbers.values),
+    ):
+        for index, value in enumerate(values):
+            if value <= 0:
+                shown = format_value(value, numbers.metric.unit)
+                return Verdict(
+                    outcome=Outcome.ERROR,
+                    reason=Reason.NOT_A_NUMBER,
+                    detail=f"{side} run {index} is {shown}, and a ratio needs more"
+                    " than 0; give it an absolute budget like +1",
+                )
+    return None
+
+
+def samples_of(run_side: Runs, metric: Metric) -> list[int]:
+    """Count the samples that each run has of a metric."""
+    return [run.samples.get(metric.name, run.iterations) for run in run_side]
+
+
+def _too_few_in_a_run(metric: Metric, statistic: str, sides: Sides) -> Verdict | None:
+    counts = [samples_of(side, metric) for side in (sides.base_runs, sides.candidate)]
+    fewest = min(min(side) for side in counts)
+    if tail_samples(statistic, fewest) >= TAIL_IN_RUN:
+        return None
+    return _few_tail(statistic, counts)
+
+
+def _few_tail(statistic: str, counts: list[list[int]]) -> Verdict:
+    fewest = min(counts, key=sum)
+    return inconclusive(Reason.TOO_FEW_TAIL_SAMPLES, tail_text(statistic, fewest))
+
+
+def _too_few_runs(numbers: Numbers, look: Look) -> Verdict | None:
+    base, now = len(numbers.base_values), len(numbers.values)
+    if min(base, now) >= look.fewest_runs:
+        return None
+    kind = "pairs" if look.paired else "runs a side"
+    detail = f"baseline {base}, candidate {now}; needs {look.fewest_runs} {kind}"
+    return inconclusive(Reason.TOO_FEW_RUNS, detail)
+
+
+def _with_numbers(
+    reading: Reading, numbers: Numbers, gate: Gate, look: Look
+) -> Reading:
+    """Add the estimate, as far as two runs a side carry one."""
+    if min(len(numbers.base_values), len(numbers.values)) < 2:
+        return reading
+    scale: Scale = scale_of(numbers.metric, gate.budget)
+    found = estimate(numbers, scale, look)
+    bar = bar_of(gate.budget)
+    remarks = []
+    if found.variability_changed:
+        remarks.append("variability changed")
+    if numbers.sessions_left_out:
+        remarks.append(
+            f"{numbers.sessions_left_out} stored sessions lack {gate.statistic}"
+        )
+    judgement = replace(
+        reading.judgement,
+        comparison=comparison(numbers, scale, found, bar=bar, look=look),
+        remarks=tuple(remarks),
+    )
+    return replace(reading, judgement=judgement, estimate=found, bar=bar)
+
+
+def _weigh(reading: Reading, gate: Gate, sides: Sides, look: Look) -> Reading:
+    """Hold the estimate against the budget, unless the data are unfit for it."""
+    found, bar = reading.estimate, reading.bar
+    if found is None or bar is None:
+        raise ValueError(f"reading={reading!r} has no estimate")
+    metric = reading.judgement.metric
+    coarse = _too_coarse(reading, gate, sides)
+    if coarse is not None:
+        return reading.with_verdict(coarse, State.SETTLED)
+    hindered = _hindrance(reading, gate, sides, look)
+    if hindered is not None:
+        return reading.with_verdict(hindered, State.OPEN)
+    if is_over(found, bar, look):
+        if gate.witness and not look.paired:
+            # a neighbour alone moves a floor: against stored runs it only accuses
+            return reading.with_verdict(_suspect(metric, found), State.OPEN)
+        return reading.with_verdict(
+            Verdict(outcome=Outcome.REGRESSED, reason=Reason.FLAGGED), State.FLAGGED
+        )
+    if is_within(found, bar, look):
+        return reading.with_verdict(_within(found, bar, look), State.SETTLED)
+    return reading.with_verdict(doubt(found, bar, look), State.OPEN)
+
+
+def is_over(found: Estimate, bar: Bar, look: Look) -> bool:
+    """Tell whether the data put the effect beyond the budget, and not by chance."""
+    return found.lower(look.red) > bar.theta and found.p_worse < look.identity
+
+
+def is_within(found: Estimate, bar: Bar, look: Look) -> bool:
+    """Tell whether the data keep the effect within the budget.
+
+    The second bound is against luck on very noisy data: nobody may be told
+    `unchanged` who is off by twice the budget.
+    """
+    within = found.upper(look.green) < bar.theta
+    return within and found.upper(_LUCK / PLANNED) < bar.double
+
+
+def _within(found: Estimate, bar: Bar, look: Look) -> Verdict:
+    upper = found.upper(look.green)
+    if not (upper < 0 and found.p_better < look.identity):
+        return Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
+    beyond = upper < -bar.theta
+    return Verdict(
+        outcome=Outcome.IMPROVED,
+        reason=Reason.FASTER_BEYOND_BUDGET if beyond else Reason.FASTER,
+    )
+
+
+def doubt(found: Estimate, bar: Bar, look: Look) -> Verdict:
+    """Say why the data cannot tell, if there are to be no more."""
+    if look.last and found.delta > bar.theta and found.p_worse < _SUSPECT_P:
+        return inconclusive(Reason.SUSPECT, f"p = {found.p_worse:.1g}")
+    needed = runs_needed(found, theta=bar.theta, alpha=look.green)
+    if needed is not None and needed <= found.candidate_runs:
+        # identical code would have passed: this is neither it nor clearly over
+        return inconclusive(Reason.AT_BUDGET)
+    return inconclusive(Reason.TOO_NOISY, runs_text(needed))
+
+
+def _suspect(metric: Metric, found: Estimate) -> Verdict:
+    detail = f"the floor of {metric.name} alone, p = {found.p_worse:.1g}"
+    return inconclusive(Reason.SUSPECT, detail)
+
+
+def _too_coarse(reading: Reading, gate: Gate, sides: Sides) -> Verdict | None:
+    """Refuse a clock whose tick is a larger part of the time than the budget."""
+    shown = reading.judgement.comparison
+    if reading.judgement.metric.unit != "s" or shown is None:
+        return None
+    ticks = [run.clock_tick_s for run in (*sides.base_runs, *sides.candidate)]
+    least = min(shown.baseline, shown.candidate)
+    allowed = gate.budget.value * (1 if gate.budget.absolute else least)
+    if max(ticks) <= allowed:
+        return None
+    detail = f"the clock ticks every {format_duration(max(ticks))}; use an inner loop"
+    return inconclusive(Reason.RESOLUTION, detail)
+
+
+def _hindrance(
+    reading: Reading, gate: Gate, sides: Sides, look: Look
+) -> Verdict | None:
+    """Say what keeps a statistic from more than `inconclusive`."""
+    metric = reading.judgement.metric
+    found, bar = reading.estimate, reading.bar
+    if reading.tail:
+        counts = [samples_of(one, metric) for one in (sides.base_runs, sides.candidate)]
+        total = min(sum(side) for side in counts)
+        if tail_samples(gate.statistic, total) < TAIL_ON_SIDE:
+            return _few_tail(gate.statistic, counts)
+    if not is_timed(metric) or found is None or bar is None:
+        return None
+    runs = (sides.base_runs, sides.candidate)
+    if not gate.witness and any(_many([r.disturbed for r in side]) for side in runs):
+        return inconclusive(Reason.DISTURBED)
+    if any(_unsteady(side, metric, gate) for side in runs):
+        clear = (
+            found.lower(look.red) > bar.double or found.upper(look.green) < -bar.double
+        )
+        return None if clear else inconclusive(Reason.NOT_STEADY)
+    return None
+
+
+def _many(flags: list[bool]) -> bool:
+    """Tell whether more runs are affected than a mean can take."""
+    return sum(flags) > _TOLERATED_SHARE * len(flags)
+
+
+def _unsteady(runs: Runs, metric: Metric, gate: Gate) -> bool:
+    allowed = gate.budget.value * _DRIFT_SHARE
+    flags = [
+        not run.steady
+        or (not gate.budget.absolute and abs(run.drift.get(metric.name, 0.0)) > allowed)
+        for run in runs
+    ]
+    return _many(flags)

@@ -1,0 +1,102 @@
+"""Statistics that are shown and not judged, each with the reason where there is one."""
+
+from collections.abc import Iterator
+
+from pytest_perfgate.gate.budgets import (
+    DEFAULT_BUDGET,
+    TAIL_IN_RUN,
+    TAIL_ON_SIDE,
+    Budget,
+    main_statistic,
+    tail_samples,
+)
+from pytest_perfgate.gate.evidence import (
+    Numbers,
+    Sides,
+    collect,
+    comparison,
+    estimate,
+    recorded_detectable,
+    scale_of,
+)
+from pytest_perfgate.gate.exact import deterministic, exact_comparison
+from pytest_perfgate.gate.looks import Look
+from pytest_perfgate.gate.policy import Gate
+from pytest_perfgate.gate.readings import Reading, State, samples_of
+from pytest_perfgate.gate.wording import tail_text
+from pytest_perfgate.model import (
+    Comparison,
+    Judgement,
+    Metric,
+    Outcome,
+    Reason,
+    Verdict,
+)
+from pytest_perfgate.units import format_fraction
+
+_HOPELESS = 2
+
+
+def shown(
+    metric: Metric,
+    statistic: str | None,
+    sides: Sides,
+    look: Look,
+    *,
+    remarks: tuple[str, ...] = (),
+) -> Iterator[Reading]:
+    """Show a statistic, None for the metric's main one, where both sides have it."""
+    statistic = statistic or main_statistic(metric)
+    numbers = collect(sides, metric, statistic)
+    if not numbers.baseline or len(numbers.values) < len(sides.candidate):
+        return
+    judgement = Judgement(
+        metric=metric,
+        statistic=statistic,
+        verdict=Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED),
+        gated=False,
+        comparison=_comparison(numbers, look),
+        remarks=remarks,
+    )
+    yield Reading(judgement=judgement, state=State.SETTLED)
+
+
+def _comparison(numbers: Numbers, look: Look) -> Comparison | None:
+    if deterministic(numbers):
+        return exact_comparison(numbers)
+    sides = (numbers.base_values, numbers.values)
+    if min(map(len, sides)) < 2 or min(map(min, sides)) <= 0:
+        return None
+    scale = scale_of(numbers.metric, Budget(value=DEFAULT_BUDGET))
+    found = estimate(numbers, scale, look)
+    return comparison(numbers, scale, found, bar=None, look=look)
+
+
+def tail_or_why_not(metric: Metric, gate: Gate, sides: Sides, look: Look) -> str | None:
+    """Say why a tail that nobody asked for is not gated; None where it is.
+
+    The baseline decides, so that it is the same in every session: its plan
+    must give enough samples, and its own spread let the gate see a change of
+    twice the budget.
+    """
+    name = gate.statistic.upper()
+    counts = samples_of(sides.base_runs, metric)
+    few = (
+        tail_samples(gate.statistic, min(counts)) < TAIL_IN_RUN
+        or tail_samples(gate.statistic, sum(counts)) < TAIL_ON_SIDE
+    )
+    if few:
+        return f"{name} is not gated: {tail_text(gate.statistic, counts)}"
+    if not collect(sides, metric, gate.statistic).baseline:
+        return f"{name} is not gated: a sample is the mean of several calls"
+    if look.paired:
+        return None
+    seen = recorded_detectable(
+        sides.baseline, metric, gate.statistic, budget=gate.budget, look=look
+    )
+    if seen is None or seen <= _HOPELESS * gate.budget.value:
+        return None
+    return (
+        f"{name} is not gated: the baseline lets {look.final_runs} runs see no less"
+        f" than {format_fraction(seen)}, beyond twice the budget"
+    )
