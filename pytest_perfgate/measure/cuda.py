@@ -67,6 +67,8 @@ class CudaDevice:
     def begin(self, benchmark: str, *, run: int, slowdown: float) -> None:
         del benchmark, run
         self._slowdown = slowdown
+        if slowdown and self._cycles_per_ns is None:
+            self._cycles_per_ns = self._spin_rate()
 
     def measuring(self) -> None:
         """Nothing to tell the GPU."""
@@ -103,9 +105,7 @@ class CudaDevice:
     def stretch(self, own_ns: int, part: str) -> None:
         """Keep the GPU busy on the current stream."""
         del part
-        if self._cycles_per_ns is None:
-            self._cycles_per_ns = self._spin_rate()
-        cycles = math.ceil(own_ns * self._slowdown * self._cycles_per_ns)
+        cycles = math.ceil(own_ns * self._slowdown * (self._cycles_per_ns or 0.0))
         if cycles > 0:
             self._cuda._sleep(cycles)  # noqa: SLF001 (torch has no public way)
 

@@ -129,6 +129,7 @@ def read_script(path: Path) -> Script:
 def parse_script(raw: Mapping[str, Any], *, where: str = "fake device") -> Script:
     """Make a script of parsed JSON; unknown keys are refused by name."""
     _check_keys(raw, Script, where=where)
+    _check_mapping(raw.get("benchmarks", {}), where=f"{where}: benchmarks")
     laws = {
         pattern: _law(law, where=f"{where}: {pattern}")
         for pattern, law in raw.get("benchmarks", {}).items()
@@ -138,6 +139,7 @@ def parse_script(raw: Mapping[str, Any], *, where: str = "fake device") -> Scrip
 
 def _law(raw: Mapping[str, Any], *, where: str) -> BenchmarkScript:
     _check_keys(raw, BenchmarkScript, where=where)
+    _check_mapping(raw.get("runs", {}), where=f"{where}: runs")
     for run in raw.get("runs", {}).values():
         _check_keys(run, RunScript, where=where)
     runs = {str(run): RunScript(**given) for run, given in raw.get("runs", {}).items()}
@@ -146,7 +148,13 @@ def _law(raw: Mapping[str, Any], *, where: str) -> BenchmarkScript:
     )
 
 
+def _check_mapping(raw: object, *, where: str) -> None:
+    if not isinstance(raw, Mapping):
+        raise UsageError(f"{where}: {raw!r:.60} is not an object of keys and values")
+
+
 def _check_keys(raw: Mapping[str, Any], kind: type, *, where: str) -> None:
+    _check_mapping(raw, where=where)
     known = {entry.name for entry in fields(kind)}
     unknown = sorted(set(raw) - known)
     if unknown:

@@ -9,7 +9,6 @@ one interrupted call does not prolong the warm-up.
 import math
 import statistics
 from collections.abc import Sequence
-from itertools import pairwise
 
 BATCH = 5
 FEW = 8
@@ -17,8 +16,8 @@ FEW = 8
 MATTERS = 0.02
 """A level that moved by less than this share is steady enough."""
 NOISE_FACTOR = 4.0
-MEDIAN_STEP = 0.954
-"""Median distance of two draws from one normal law, in standard deviations."""
+MEDIAN_BEND = 1.652
+"""Median size of a second difference of normal draws: 0.6745 √6 deviations."""
 
 
 def batch_medians(durations: Sequence[float], *, size: int = BATCH) -> list[float]:
@@ -76,6 +75,9 @@ def is_steady(durations: Sequence[float]) -> bool:
 
 
 def _noise(values: Sequence[float]) -> float:
-    """Estimate the standard deviation from steps, which a trend hardly touches."""
-    steps = [abs(after - before) for before, after in pairwise(values)]
-    return statistics.median(steps) / MEDIAN_STEP
+    """Estimate the standard deviation from bends, which no trend touches."""
+    bends = [
+        abs(values[index - 1] - 2 * values[index] + values[index + 1])
+        for index in range(1, len(values) - 1)
+    ]
+    return statistics.median(bends) / MEDIAN_BEND

@@ -1,0 +1,153 @@
+"""The GPU's device against a make-believe torch.cuda: order, units, refusals."""
+
+import sys
+import types
+
+import pytest
+
+from pytest_perfgate.errors import DeviceUnavailable
+from pytest_perfgate.measure.cpu_guard import Reading
+from pytest_perfgate.measure.cuda import open_cuda
+from pytest_perfgate.measure.device import open_device
+
+US = 1_000
+MHZ_CYCLES_PER_NS = 2.0
+
+
+class Cuda:
+    """A GPU with one queue: launching costs the host 5 µs, work runs behind."""
+
+    def __init__(self):
+        self.host_ns = 0
+        self.queue_ns = 0
+        self.order = []
+
+    class Event:
+        gpu: "Cuda"
+
+        def __init__(self, *, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            self.gpu.order.append("event")
+            self.at_ns = max(self.gpu.queue_ns, self.gpu.host_ns)
+
+        def elapsed_time(self, other):
+            assert self.gpu.host_ns >= other.at_ns, "read before it has happened"
+            return (other.at_ns - self.at_ns) / 1e6
+
+    def work(self, duration_ns):
+        self.host_ns += 5 * US
+        self.queue_ns = max(self.queue_ns, self.host_ns) + duration_ns
+        self.order.append("work")
+
+    def _sleep(self, cycles):
+        self.queue_ns = max(self.queue_ns, self.host_ns) + round(
+            cycles / MHZ_CYCLES_PER_NS
+        )
+        self.order.append("sleep")
+
+    def synchronize(self, index):
+        assert index == 0
+        self.host_ns = max(self.host_ns, self.queue_ns)
+        self.order.append("sync")
+
+    def is_available(self):
+        return True
+
+    def device_count(self):
+        return 1
+
+    def set_device(self, index):
+        self.order.append(f"set {index}")
+
+    def empty_cache(self):
+        self.order.append("empty")
+
+    def reset_peak_memory_stats(self, index):
+        self.order.append("reset")
+
+    def max_memory_allocated(self, index):
+        return 4096
+
+    def max_memory_reserved(self, index):
+        return 8192
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    gpu = Cuda()
+    gpu.Event = type("Event", (Cuda.Event,), {"gpu": gpu})
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=gpu))
+    return gpu
+
+
+@pytest.fixture
+def device(cuda):
+    opened = open_device("cuda:0", fake_script=None)
+    opened.now_ns = lambda: cuda.host_ns
+    cuda.order.clear()
+    return opened
+
+
+def test_host_latency_waits_for_the_work_and_events_span_it(cuda, device):
+    timed = device.time_calls(lambda: cuda.work(300 * US), count=2, inner=1)
+    assert timed.host_ns == [305 * US] * 2
+    assert timed.device_ns == [pytest.approx(305 * US)] * 2
+    assert cuda.order == ["sync", "event", "work", "event", "sync"] * 2
+
+
+def test_work_left_over_from_before_is_not_counted(cuda, device):
+    cuda.work(9_000 * US)
+    timed = device.time_calls(lambda: cuda.work(300 * US), count=1, inner=1)
+    assert timed.host_ns == [305 * US]
+
+
+def test_an_inner_loop_is_one_sample(cuda, device):
+    timed = device.time_calls(lambda: cuda.work(100 * US), count=1, inner=4)
+    assert timed.host_ns == [405 * US]
+
+
+def test_a_slowdown_keeps_the_gpu_itself_busy(cuda, device):
+    device.begin("b", run=0, slowdown=0.5)
+    timed = device.time_calls(lambda: cuda.work(295 * US), count=1, inner=1)
+    assert timed.host_ns == [450 * US]
+    assert timed.device_ns == [pytest.approx(450 * US)]
+
+
+def test_no_slowdown_no_spinning(cuda, device):
+    device.begin("b", run=0, slowdown=0.0)
+    device.time_calls(lambda: cuda.work(1), count=3, inner=1)
+    assert "sleep" not in cuda.order
+    assert not device.stretches
+
+
+def test_spans_between_marks_are_seconds(cuda, device):
+    first = device.mark()
+    cuda.work(2_000 * US)
+    second = device.mark()
+    device.synchronize()
+    assert device.span_s(first, second) == pytest.approx(2.005e-3)
+
+
+def test_peak_memory_is_taken_from_an_empty_cache(cuda, device):
+    peaks = device.peak_memory(lambda: cuda.work(1))
+    assert peaks == {"peak_memory": 4096, "reserved_memory": 8192}
+    assert cuda.order == ["sync", "empty", "reset", "work", "work", "sync"]
+
+
+def test_the_rest(cuda, device):
+    device.measuring()
+    assert device.settled()
+    assert isinstance(device.reading(closing=False), Reading)
+    assert (device.name, device.fake) == ("cuda:0", False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "seen"), [({"is_available": lambda: False}, 0), ({}, 1)]
+)
+def test_a_gpu_torch_cannot_see(cuda, changes, seen):
+    for name, value in changes.items():
+        setattr(cuda, name, value)
+    with pytest.raises(DeviceUnavailable, match=f"'cuda:1'.*torch sees {seen} GPUs"):
+        open_cuda("cuda:1")

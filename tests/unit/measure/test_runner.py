@@ -1,0 +1,240 @@
+import gc
+
+import pytest
+
+from pytest_perfgate.errors import UsageError
+from pytest_perfgate.measure.runner import (
+    FOR_P99,
+    Recipe,
+    calibrate,
+    drive,
+    recipe,
+    schedule,
+)
+from pytest_perfgate.model import Plan
+
+MS = 1_000_000
+
+
+def make_recipe(**changes):
+    fields = {"iterations": None, "warmup": None, "inner_loop": 1, "max_time_s": 1.0}
+    return Recipe(**(fields | changes))
+
+
+class Performer:
+    """Performs iterations on the virtual clock of a fake device."""
+
+    def __init__(self, device, *, work=lambda: None):
+        self.device = device
+        self.requests = []
+        self.work = work
+
+    def __call__(self, request):
+        self.requests.append(request)
+        return self.device.time_calls(self.work, count=request.count, inner=1).host_ns
+
+    @property
+    def measured(self):
+        return [request.count for request in self.requests if request.measured]
+
+    @property
+    def warmup(self):
+        return sum(request.count for request in self.requests if not request.measured)
+
+
+@pytest.fixture
+def measure(make_fake):
+    def run(wanted, *, work=lambda: None, **law):
+        device = make_fake(benchmarks={"*": law})
+        device.begin("b", run=0, slowdown=0.0)
+        perform = Performer(device, work=work)
+        return drive(schedule(device, wanted), perform), perform
+
+    return run
+
+
+def test_the_plan_governs_warm_up_and_iterations(measure):
+    outcome, perform = measure(make_recipe(iterations=30, warmup=7))
+    assert (outcome.iterations, outcome.warmup) == (30, 7)
+    assert perform.warmup == 7
+    assert sum(perform.measured) == 30
+
+
+def test_the_first_call_is_made_apart(measure):
+    _, perform = measure(make_recipe(iterations=30, warmup=7))
+    assert [request.count for request in perform.requests[:2]] == [1, 6]
+
+
+def test_a_warm_up_of_one_is_the_first_call_alone(measure):
+    outcome, perform = measure(make_recipe(iterations=30, warmup=1))
+    assert (outcome.warmup, perform.warmup) == (1, 1)
+
+
+def test_without_warm_up_the_first_call_is_measured(measure):
+    outcome, perform = measure(make_recipe(warmup=0), seconds=0.02)
+    assert perform.warmup == 0
+    assert perform.measured[0] == 1
+    assert outcome.iterations == 50
+
+
+def test_samples_are_exact_seconds(measure):
+    outcome, _ = measure(make_recipe(iterations=3, warmup=1), values=[0.001, 0.002])
+    assert outcome.seconds == (0.001, 0.002, 0.001)
+
+
+def test_iterations_fill_the_wanted_time(measure):
+    outcome, _ = measure(make_recipe(max_time_s=2.0), seconds=0.01)
+    assert outcome.iterations == 200
+
+
+def test_blocks_last_a_quarter_of_a_second(measure):
+    outcome, perform = measure(make_recipe(iterations=120, warmup=5), seconds=0.01)
+    assert perform.measured == [25, 25, 25, 25, 20]
+    assert outcome.health.blocks == 5
+    assert outcome.cpu_time_s == pytest.approx([0.01] * 5)
+    assert outcome.wall_ns == 120 * 10 * MS
+
+
+def test_turns_last_twenty_milliseconds_and_are_handed_over(measure):
+    turns = []
+    wanted = make_recipe(
+        iterations=10, warmup=5, between_blocks=lambda: turns.append(None)
+    )
+    _, perform = measure(wanted, seconds=0.005)
+    assert perform.measured == [4, 4, 2]
+    assert len(turns) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "for_p99", "chosen"),
+    [
+        (1e-7, None, 5000),  # at most
+        (0.001, None, 1000),
+        (0.0011, None, 910),  # rounded up
+        (2.0, None, 10),  # at least
+        (0.008, FOR_P99, FOR_P99),  # 125 would do, but for P99
+        (0.008, None, 125),
+        (0.001, FOR_P99, 1000),
+        (0.1, FOR_P99, 10),  # P99 would take 33 times as long
+    ],
+)
+def test_calibration(seconds, for_p99, chosen):
+    wanted = make_recipe(for_p99=for_p99)
+    assert calibrate([round(seconds * 1e9)], wanted) == chosen
+
+
+def test_warm_up_ends_when_steady_and_takes_a_tenth_of_the_time(measure):
+    outcome, _ = measure(make_recipe(), seconds=0.001, iteration_sd=0.01)
+    assert outcome.health.steady
+    assert 100 <= outcome.warmup < 300
+
+
+def test_warm_up_is_bounded_by_half_of_the_wanted_time(make_fake):
+    plan = schedule(make_fake(), make_recipe(max_time_s=2.0))
+    assert next(plan).count == 1
+    request = plan.send([60_000 * MS])  # the first call has no part in it
+    spent_ns, level_ns = 0, 50 * MS
+    while not request.measured:
+        times = []
+        for _ in range(request.count):
+            level_ns = round(level_ns * 0.97)
+            times.append(level_ns)
+        spent_ns += sum(times)
+        request = plan.send(times)
+    plan.close()
+    assert 1000 * MS <= spent_ns < 1050 * MS
+
+
+def test_what_never_settles_is_not_steady(make_fake):
+    plan = schedule(make_fake(), make_recipe(iterations=5))
+    request, level = next(plan), 1.0
+    try:
+        while True:
+            times = []
+            for _ in range(request.count):
+                level *= 0.99
+                times.append(max(round(level * 50 * MS), 1))
+            request = plan.send(times)
+    except StopIteration as finished:
+        outcome = finished.value
+    assert not outcome.health.steady
+
+
+def test_slow_calls_get_three_more_than_the_first(measure):
+    outcome, perform = measure(make_recipe(), seconds=2.0)
+    assert perform.warmup == 4
+    assert outcome.health.steady
+
+
+def test_fast_calls_are_warmed_up_by_number(measure):
+    outcome, _ = measure(make_recipe(), seconds=1e-7)
+    assert outcome.warmup == 5001
+
+
+def test_the_device_may_know_that_it_is_not_steady(measure):
+    outcome, _ = measure(
+        make_recipe(iterations=5, warmup=2), runs={"0": {"steady": False}}
+    )
+    assert not outcome.health.steady
+
+
+def test_a_disturbed_run_says_so(measure):
+    outcome, _ = measure(
+        make_recipe(iterations=5, warmup=2), runs={"0": {"disturbed": True}}
+    )
+    assert outcome.health.disturbed
+    assert outcome.health.evidence == ("1 of 1 blocks kept waiting for a CPU",)
+
+
+def test_the_collector_is_off_inside_blocks_and_on_again_at_the_end(measure):
+    seen = set()
+    measure(make_recipe(iterations=5, warmup=2), work=lambda: seen.add(gc.isenabled()))
+    assert seen == {True, False}  # on in the warm-up
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_collection_inside_a_block_is_told(measure):
+    outcome, _ = measure(make_recipe(iterations=3, warmup=2), work=gc.collect)
+    assert outcome.remarks == ("garbage was collected 3 times inside blocks",)
+
+
+def test_a_body_that_raises_leaves_the_collector_as_it_was(measure):
+    calls = []
+
+    def work():
+        calls.append(None)
+        if len(calls) == 5:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        measure(make_recipe(iterations=5, warmup=2), work=work)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_recipe_takes_the_stored_plan_first(make_context):
+    plan = Plan(iterations=11, warmup=3, inner_loop=2)
+    context = make_context(
+        plans={"b": plan}, iterations=50, warmup=9, calibrated={"b": 70}
+    )
+    stored, own = recipe(context, "b"), recipe(context, "other")
+    assert (stored.iterations, stored.warmup, stored.inner_loop) == (11, 3, 2)
+    assert (own.iterations, own.warmup, own.inner_loop) == (50, 9, 1)
+
+
+def test_a_recipe_follows_what_an_earlier_run_calibrated(make_context):
+    context = make_context(calibrated={"b": 70})
+    assert recipe(context, "b").iterations == 70
+
+
+def test_several_samples_an_iteration_make_p99_cheaper(make_context):
+    wanted = recipe(make_context(wants_p99=True), "b", samples_per_iteration=4)
+    assert wanted.for_p99 == 84
+    assert recipe(make_context(), "b").for_p99 is None
+
+
+def test_an_inner_loop_is_refused_where_it_means_nothing():
+    assert make_recipe().single("generation").inner_loop == 1
+    with pytest.raises(UsageError, match="inner_loop=4 means nothing for generation"):
+        make_recipe(inner_loop=4).single("generation")
