@@ -41,18 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             kind = {"action": "store", "metavar": option.metavar, "default": None}
         group.addoption(option.flag, dest=option.dest, help=_help(option), **kind)
         if option.ini:
-            parser.addini(
-                option.dest,
-                f"as {option.flag}",
-                type="linelist" if option.repeatable else "string",
-                default=None,
-            )
+            kind = {"type": "linelist" if option.repeatable else "string"}
+            parser.addini(option.dest, f"as {option.flag}", default=None, **kind)
 
 
 def _help(option: Option) -> str:
-    text = option.help + (
-        f" (default: {option.default})" if option.default else ""
-    )
+    text = option.help + (f" (default: {option.default})" if option.default else "")
     return text.replace("%", "%%")
 
 

@@ -198,8 +198,10 @@ def _keywords(item: pytest.Item) -> dict[str, Any]:
         _check_keywords(item.nodeid, mark)
         for name, value in mark.kwargs.items():
             below = merged.get(name)
-            both = isinstance(below, dict) and isinstance(value, dict)
-            merged[name] = {**below, **value} if both else value
+            if isinstance(below, dict) and isinstance(value, dict):
+                merged[name] = {**below, **value}
+            else:
+                merged[name] = value
     return merged
 
 

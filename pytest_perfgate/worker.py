@@ -172,7 +172,7 @@ class Worker:
     # -- what happened
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
         """Let no benchmark end well that measured nothing."""
         result = yield
         if self._gate is not None:

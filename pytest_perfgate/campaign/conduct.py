@@ -28,6 +28,7 @@ from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import Baseline, BenchmarkResult, Outcome, Report
 from pytest_perfgate.reports import terminal, update
+from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.settings import ItemSettings, Settings
 from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
 from pytest_perfgate.units import format_duration
@@ -300,7 +301,7 @@ class Conduct:
             interrupted=interrupted,
         )
 
-    def report_lines(self, *, width: int, verbose: bool) -> Iterator[terminal.Line]:
+    def report_lines(self, *, width: int, verbose: bool) -> Iterator[Line]:
         """Yield what a person reads at the end."""
         if self._report is None:
             return
@@ -308,10 +309,10 @@ class Conduct:
             yield from update.render(self._updates, width=width)
         yield from terminal.render(self._report, width=width, verbose=verbose)
         for note in self._ledger.notes:
-            yield terminal.line(f"note: {note}", "yellow")
+            yield line(f"note: {note}", "yellow")
         if self._planned:
             folder = os.path.relpath(self._folder.path, self._settings.rootdir)
-            yield terminal.line(f"report: {folder}/report.json")
+            yield line(f"report: {folder}/report.json")
 
     def plan_lines(self) -> Iterator[str]:
         """Yield the plan for `--collect-only`: benchmarks, runs, expected minutes."""

@@ -57,6 +57,10 @@ class Judge(Protocol):
         """Whether a decided benchmark wants fresh runs to confirm it."""
         ...
 
+    def confirmed(self, entry: Entry) -> None:
+        """Judge a flagged benchmark again, with its fresh runs."""
+        ...
+
     def plans(self, nodeid: str) -> Mapping[str, Plan]:
         """Return the stored plans of an item's benchmarks."""
         ...
@@ -154,11 +158,16 @@ class Campaign:
         for entry in flagged:
             entry.begin_confirmation()
         self._fill(flagged, CONFIRMING_RUNS)
+        for entry in flagged:
+            self._judge.confirmed(entry)
         self._close()
 
     def record(self) -> None:
         """Make the runs of one session of baselines."""
-        self._fill(list(self.ledger.entries.values()), RECORDING_RUNS)
+        entries = list(self.ledger.entries.values())
+        self._fill(entries, RECORDING_RUNS)
+        for entry in entries:
+            self._judge.decided(entry, target=RECORDING_RUNS, last=True)
         self._close()
 
     def _close(self) -> None:

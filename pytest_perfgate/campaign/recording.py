@@ -1,13 +1,13 @@
 """`--perfgate-update`: what becomes of each baseline, first as values, then on disk."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import quantiles
 
 from pytest_perfgate.campaign.ledger import Entry
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
-from pytest_perfgate.gate.policy import main_statistic
-from pytest_perfgate.gate.summary import sketch
+from pytest_perfgate.gate.budgets import main_statistic
 from pytest_perfgate.gate.update import Recording, update_baseline
 from pytest_perfgate.model import (
     Baseline,
@@ -87,8 +87,20 @@ def _recording(
             environment_digest=occasion.environment_digest,
             runs=judged.runs,
         ),
-        sketch=sketch(measured),
+        sketch=dict(_sketch(measured)),
     )
+
+
+def _sketch(measured: Sequence[Measurement]) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield minimum, every twentieth and maximum of each metric's samples."""
+    pooled: dict[str, list[float]] = {}
+    for measurement in measured:
+        for series in measurement.samples:
+            pooled.setdefault(series.metric.name, []).extend(series.values)
+    for name, values in pooled.items():
+        if len(values) > len(measured):  # one value a run needs no sketch
+            inner = quantiles(values, n=20, method="inclusive")
+            yield name, (min(values), *inner, max(values))
 
 
 def _plan(measured: Sequence[Measurement]) -> Plan:
@@ -122,26 +134,22 @@ def shown(changes: Iterable[Change]) -> Iterator[Update]:
         detail = verdict.detail
         if action is Action.REFUSED:
             detail = f"{verdict.outcome}: {verdict.reason} {detail}".strip()
-        names = _names(each)
+        known = each.new or each.old
+        names = tuple(known.metrics.values()) if known else ()
         if not names:
             yield Update(benchmark=each.result.benchmark, action=action, detail=detail)
-        for metric, unit in names.items():
+        for metric in names:
             statistic = main_statistic(metric)
             yield Update(
                 benchmark=each.result.benchmark,
-                metric=metric,
+                metric=metric.name,
                 statistic=statistic,
-                old=_centre(each.old, metric, statistic),
-                new=_centre(each.new, metric, statistic),
-                unit=unit,
+                old=_centre(each.old, metric.name, statistic),
+                new=_centre(each.new, metric.name, statistic),
+                unit=metric.unit,
                 action=action,
                 detail=detail,
             )
-
-
-def _names(each: Change) -> Mapping[str, str]:
-    known = each.new or each.old
-    return {m.name: m.unit for m in known.metrics.values()} if known else {}
 
 
 def _centre(baseline: Baseline | None, metric: str, statistic: str) -> float | None:

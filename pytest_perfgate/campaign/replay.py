@@ -133,7 +133,7 @@ def made_up(nodeid: str, result: BenchmarkResult, *, red: bool) -> Reports:
             keywords={},
             outcome="passed",
             longrepr=None,
-            when=when,  # type: ignore[arg-type]  # a tuple's element is no Literal
+            when=when,
         )
         if when == "call":
             _fill_in(report, result, red=red)

@@ -4,7 +4,8 @@ PYTEST_DONT_REWRITE: no asserts here.
 """
 
 import shutil
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
+from collections.abc import Set as AbstractSet
 
 import pytest
 
@@ -14,7 +15,7 @@ from pytest_perfgate.campaign.conduct import Conduct, Planned
 from pytest_perfgate.campaign.missing import Collected
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 from pytest_perfgate.model import BenchmarkResult
-from pytest_perfgate.reports import terminal
+from pytest_perfgate.reports.layout import Line
 from pytest_perfgate.settings import Settings
 
 NAME = "perfgate-manager"
@@ -22,7 +23,7 @@ _OURS = frozenset({0, 1, 5})
 """pytest's exit codes that a verdict may replace; 2, 3 and 4 stand."""
 
 
-def start(config: pytest.Config, *, fixtures: Collection[str]) -> None:
+def start(config: pytest.Config, *, fixtures: AbstractSet[str]) -> None:
     """Become the manager of a session.
 
     Raises
@@ -60,7 +61,7 @@ class Manager:
     """The hooks of the process that the user started."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, fixtures: Collection[str]
+        self, config: pytest.Config, settings: Settings, fixtures: AbstractSet[str]
     ) -> None:
         self._config = config
         self._settings = settings
@@ -243,7 +244,7 @@ class Manager:
             reporter.line(text)
 
 
-def write_line(writer: pytest.TerminalReporter, line: terminal.Line) -> None:
+def write_line(writer: pytest.TerminalReporter, line: Line) -> None:
     """Write one rendered line with its styles."""
     for segment in line.segments:
         writer.write(segment.text, **dict.fromkeys(segment.styles, True))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 from pytest_perfgate.campaign.ledger import Entry, Ledger, discarded
+from pytest_perfgate.campaign.manager import CONFIRMING_RUNS
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.gate.comparability import compare_environments, compare_plans
 from pytest_perfgate.gate.judge import (
@@ -18,6 +19,7 @@ from pytest_perfgate.model import (
     BenchmarkResult,
     Difference,
     Measurement,
+    Metric,
     Outcome,
     Plan,
     Reason,
@@ -44,6 +46,7 @@ class Verdicts:
         self._settings = settings
         self._looks = planned_looks(settings.runs_min, settings.runs_max)
         self._judged: dict[str, dict[str, BenchmarkJudgement]] = {}
+        self._last: dict[str, tuple[list[int], Look]] = {}
         self._summaries: dict[tuple[str, int], RunSummary] = {}
         self._comparisons = sum(
             count_comparisons(policies[nodeid], baseline)
@@ -61,13 +64,21 @@ class Verdicts:
         if entry.finished or len(entry.runs) < self._looks[0]:
             return True
         runs = entry.usable(target)
-        look = self._look(len(runs), last=last)
+        return self._judge_all(entry, runs, self._look(len(runs), last=last))
+
+    def confirmed(self, entry: Entry) -> None:
+        """Judge again what was flagged, with the fresh runs."""
+        runs, look = self._last[entry.nodeid]
+        self._judge_all(entry, runs, look)
+
+    def _judge_all(self, entry: Entry, runs: list[int], look: Look) -> bool:
         judged = {
             benchmark: judgement
             for benchmark in entry.benchmarks
             if (judgement := self._judge(entry, benchmark, runs, look)) is not None
         }
         self._judged[entry.nodeid] = judged
+        self._last[entry.nodeid] = runs, look
         return all(judgement.decided for judgement in judged.values())
 
     def judge_as_it_stands(self) -> None:
@@ -94,25 +105,25 @@ class Verdicts:
     def _judge(
         self, entry: Entry, benchmark: str, runs: Sequence[int], look: Look
     ) -> BenchmarkJudgement | None:
-        """Judge by the stored baseline; None where there is nothing to judge by."""
-        baseline = self._shelf.baseline(benchmark)
-        if baseline is None or any(
-            d.forbids for d in self.differences(entry, benchmark)
-        ):
+        """Judge by limits and by what is stored; None where that cannot be compared."""
+        if any(d.forbids for d in self.differences(entry, benchmark)):
             return None
         screened = entry.screened if entry.screened is not None else entry.runs
-        fresh = None
-        if entry.screened is not None:
-            fresh = self.summaries(
-                entry.nodeid, benchmark, entry.runs, sorted(entry.runs)
-            )
+        fresh = self._fresh(entry, benchmark)
         return judge_benchmark(
             policy=self._policies[entry.nodeid],
-            baseline=baseline,
+            baseline=self._shelf.baseline(benchmark),
             candidate=self.summaries(entry.nodeid, benchmark, screened, runs),
             look=look,
-            confirmation=fresh,
+            metrics=_metrics(screened, benchmark),
+            confirmation=fresh if len(fresh) >= CONFIRMING_RUNS else None,
         )
+
+    def _fresh(self, entry: Entry, benchmark: str) -> tuple[RunSummary, ...]:
+        """Return the runs that were made to confirm a flag."""
+        if entry.screened is None:
+            return ()
+        return self.summaries(entry.nodeid, benchmark, entry.runs, sorted(entry.runs))
 
     def summaries(
         self,
@@ -160,22 +171,20 @@ class Verdicts:
         differences = self.differences(entry, benchmark)
         screened = entry.screened if entry.screened is not None else entry.runs
         runs = self.summaries(entry.nodeid, benchmark, screened, sorted(screened))
-        fresh: tuple[RunSummary, ...] = ()
-        if entry.screened is not None:
-            fresh = self.summaries(
-                entry.nodeid, benchmark, entry.runs, sorted(entry.runs)
-            )
         return BenchmarkResult(
             benchmark=benchmark,
             nodeid=entry.nodeid,
             verdict=self._verdict(entry, benchmark, judgement, out_of_time=out_of_time),
             judgements=judgement.judgements if judgement else (),
             runs=runs,
-            confirmation=fresh,
+            confirmation=self._fresh(entry, benchmark),
             plan=self._ledger.plan_of(benchmark, entry.nodeid),
             differences=differences,
             discarded=discarded(entry),
-            remarks=self._remarks(entry, benchmark),
+            remarks=(
+                *(judgement.remarks if judgement else ()),
+                *self._remarks(entry, benchmark),
+            ),
         )
 
     def _verdict(
@@ -187,13 +196,18 @@ class Verdicts:
         out_of_time: bool,
     ) -> Verdict:
         forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
-        if self._shelf.baseline(benchmark) is None:
-            return self._no_baseline()
         if forbidding:
             return _incomparable(forbidding)
         if judgement is None:
             return _too_few(entry, least=self._looks[0], out_of_time=out_of_time)
         verdict = judgement.verdict
+        if self._shelf.baseline(benchmark) is None and verdict.outcome not in {
+            Outcome.REGRESSED,  # a limit needs no baseline
+            Outcome.ERROR,
+        }:
+            return self._no_baseline()
+        if judgement.flagged and not self._settings.update:
+            return _unconfirmed(len(self._fresh(entry, benchmark)))
         unfinished = len(entry.runs) < self._looks[-1] and not judgement.decided
         if out_of_time and unfinished and verdict.outcome is Outcome.INCONCLUSIVE:
             detail = f"{len(entry.runs)} of {self._looks[-1]} runs made"
@@ -218,6 +232,27 @@ class Verdicts:
             for remark in run[benchmark].remarks
         )
         return tuple(dict.fromkeys(said))
+
+
+def _unconfirmed(fresh: int) -> Verdict:
+    """Keep from going red what its fresh runs could not confirm for want of them."""
+    return Verdict(
+        outcome=Outcome.INCONCLUSIVE,
+        reason=Reason.UNCONFIRMED,
+        detail=f"only {fresh} of {CONFIRMING_RUNS} fresh runs could be made",
+    )
+
+
+def _metrics(
+    measured: Mapping[int, Mapping[str, Measurement]], benchmark: str
+) -> dict[str, Metric]:
+    """Return the definitions of what was measured of a benchmark."""
+    return {
+        series.metric.name: series.metric
+        for run in measured.values()
+        if benchmark in run
+        for series in run[benchmark].samples
+    }
 
 
 def _incomparable(forbidding: Sequence[Difference]) -> Verdict:

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+# loaded once: pytester forgets what a session in this process has imported
+import pytest_perfgate.campaign.session  # noqa: F401
+
 
 class Project:
     """A user's project with benchmarks that take as long as a script says."""

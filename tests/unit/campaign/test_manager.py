@@ -108,6 +108,9 @@ class Judge:
     def flagged(self, entry):
         return entry.nodeid in self.flags
 
+    def confirmed(self, entry):
+        self.looks.append((entry.nodeid, "confirmed", len(entry.runs)))
+
     def plans(self, nodeid):
         return {}
 
