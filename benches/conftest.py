@@ -1,6 +1,7 @@
 """Where the benchmarks run, and how large they are there."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,31 +32,39 @@ class Target:
         return model.requires_grad_(requires_grad=False)
 
 
-@pytest.fixture(scope="module")
-def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """Give the CPU with one thread, or a CUDA device in bfloat16.
+@contextmanager
+def one_thread(torch: Any) -> Iterator[None]:
+    """Let torch compute with one thread, and undo it.
 
-    One thread, because the models of the CPU are so small that handing work to a
-    second costs more than it saves, and because on a machine of few cores a second
-    thread waits for whatever else runs there: the slowest of all threads is what each
-    operator takes, so every neighbour is felt. It is a setting of these benchmarks,
-    not of the gate, which measures programs as they are; it is undone afterwards for
-    the sake of other tests in the same process.
+    The models of the CPU are so small that handing work to a second thread costs more
+    than it saves. On a machine of few cores a second thread also waits for whatever
+    else runs there, and an operator takes as long as its slowest thread: every
+    neighbour is felt. This is a setting of these benchmarks, not of the gate, which
+    measures programs as they are.
     """
-    torch = pytest.importorskip("torch")
-    device = torch.device(_wanted_device(request.config, torch))
-    if device.type != "cpu":
-        yield Target(device=device, dtype=torch.bfloat16)
-        return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield Target(device=device, dtype=torch.float32)
-    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
-def _wanted_device(config: pytest.Config, torch: Any) -> str:
+def wanted_device(config: pytest.Config, torch: Any) -> str:
     """Follow `--perfgate-device` or its ini; by itself, a GPU where there is one."""
     wanted = config.getoption("perfgate_device") or config.getini("perfgate_device")
     if wanted and wanted != "auto":
         return str(wanted)
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture(scope="module")
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """Give the CPU with one thread in float32, or a CUDA device in bfloat16."""
+    torch = pytest.importorskip("torch")
+    device = torch.device(wanted_device(request.config, torch))
+    if device.type != "cpu":
+        yield Target(device=device, dtype=torch.bfloat16)
+        return
+    with one_thread(torch):  # for this file's benchmarks, not for tests that follow
+        yield Target(device=device, dtype=torch.float32)

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from benches import models  # noqa: E402  (the module skips, not fails, without torch)
+from benches import conftest, models  # noqa: E402  (they need torch)
 
 CONFIG = models.DecoderConfig(
     vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, hidden=48, context=24
@@ -258,3 +258,65 @@ def test_generation_streams_and_leaves_inference_mode_between_tokens(decoder, id
     assert isinstance(next(stream), int)
     assert not torch.is_inference_mode_enabled()
     assert len(list(stream)) == 2
+
+
+# --- where they run
+
+
+def fail_with_one_thread():
+    with conftest.one_thread(torch):
+        assert torch.get_num_threads() == 1
+        raise ZeroDivisionError
+
+
+def test_one_thread_is_undone_even_after_a_failure():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            fail_with_one_thread()
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+
+
+class Options:
+    def __init__(self, *, flag=None, ini=None):
+        self.getoption = {"perfgate_device": flag}.__getitem__
+        self.getini = {"perfgate_device": ini}.__getitem__
+
+
+class Machine:
+    def __init__(self, *, gpu):
+        self.cuda = self
+        self.is_available = lambda: gpu
+
+
+@pytest.mark.parametrize(
+    ("options", "gpu", "device"),
+    [
+        (Options(), True, "cuda"),
+        (Options(), False, "cpu"),
+        (Options(flag="auto"), True, "cuda"),
+        (Options(flag="cpu"), True, "cpu"),
+        (Options(ini="cuda:1"), True, "cuda:1"),
+        (Options(flag="cpu", ini="cuda:1"), True, "cpu"),
+    ],
+)
+def test_the_device_is_the_one_asked_for(options, gpu, device):
+    assert conftest.wanted_device(options, Machine(gpu=gpu)) == device
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "size"),
+    [("cpu", "float32", "small"), ("meta", "bfloat16", "large")],
+)
+def test_frozen_models_fit_their_target(device, dtype, size):
+    target = conftest.Target(device=torch.device(device), dtype=getattr(torch, dtype))
+    model = target.build_frozen(models.Decoder, CONFIG)
+    assert target.pick(small="small", large="large") == size
+    assert not model.training
+    for parameter in model.parameters():
+        assert parameter.device == target.device
+        assert parameter.dtype == target.dtype
+        assert not parameter.requires_grad
