@@ -85,7 +85,8 @@ def _order_statistics(
 ) -> FloatArray:
     """Give the sample at a rank of every resample."""
     places = np.count_nonzero(cumulated <= np.int16(rank), axis=0)
-    return ordered[places]
+    found: FloatArray = ordered[places]
+    return found
 
 
 def standard_errors(
