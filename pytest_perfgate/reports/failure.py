@@ -45,16 +45,16 @@ def failure_text(result: BenchmarkResult) -> str:
 
 
 def _headline(result: BenchmarkResult) -> str:
-    name, outcome = visible(result.benchmark), result.verdict.outcome
+    """Begin with the verdict: pytest's short summary shows the id and this line."""
     main = deciding(result)
     if main is None or main.comparison is None:
-        return f"perfgate: {name} {one_line(result)}"
-    statistic = flat(statistic_name(main))
-    sentence = figures.ratio_sentence(main)
-    return f"perfgate: {name} {statistic} {outcome}: {sentence}"
+        return one_line(result)
+    outcome, statistic = result.verdict.outcome, flat(statistic_name(main))
+    return f"{outcome}: {statistic} {figures.ratio_sentence(main)}"
 
 
 def _story(result: BenchmarkResult) -> Iterator[str]:
+    yield visible(result.benchmark)
     main = deciding(result)
     if main is not None and main.comparison is not None:
         yield from _numbers(result, main, main.comparison)

@@ -44,6 +44,7 @@ NARROWEST = 50
 _FOLD_ABOVE = 40
 _MOST_ROWS = 100
 _NAME_AT_LEAST = 24
+_NOTE_LINES = 3
 _METRIC_AT_MOST = 26
 _GAP = "  "
 _INDENT = "    "
@@ -190,6 +191,7 @@ def _widths(rows: Sequence[_Row]) -> dict[str, int]:
     widths = {
         key: max(display_width(heading), *(display_width(r.cells[key]) for r in rows))
         for key, heading in _HEADINGS.items()
+        if key == "metric" or any(row.cells[key] != figures.NOTHING for row in rows)
     }
     return widths | {"metric": min(widths["metric"], _METRIC_AT_MOST)}
 
@@ -199,9 +201,10 @@ def _fitting(columns: dict[str, int], width: int) -> dict[str, int]:
     for key in _DROPPED_FIRST:
         if _total(kept) <= width:
             return kept
-        del kept[key]
+        kept.pop(key, None)
     excess = max(0, _total(kept) - width)
-    return kept | {"change": kept["change"] - excess}
+    widest = max(kept, key=kept.__getitem__)
+    return kept | {widest: kept[widest] - excess}
 
 
 def _total(columns: dict[str, int]) -> int:
@@ -221,7 +224,7 @@ def _one_line_each(
         yield _join(
             (f"{look.glyph} ", look.styles), (middle, ()), (row.verdict, look.styles)
         )
-        yield from _note_lines(row, width)
+        yield from _note_lines(row, width, most=_most_notes(rows))
 
 
 def _two_lines_each(
@@ -241,7 +244,7 @@ def _two_lines_each(
         if not _blank(row):
             cells = row.cells if row.name else row.cells | {"metric": ""}
             yield line(f"  {_numbers(cells, columns)}".rstrip())
-        yield from _note_lines(row, width)
+        yield from _note_lines(row, width, most=_most_notes(rows))
 
 
 def _blank(row: _Row) -> bool:
@@ -255,10 +258,19 @@ def _numbers(cells: dict[str, str], columns: dict[str, int]) -> str:
     )
 
 
-def _note_lines(row: _Row, width: int) -> Iterator[Line]:
+def _note_lines(row: _Row, width: int, *, most: int) -> Iterator[Line]:
     notes = "; ".join(one_line(note) for note in row.notes if note)
-    if notes:
-        yield line(clip(f"{_INDENT}{notes}", width), "light")
+    if not notes:
+        return
+    lines = list(wrap(notes, width - len(_INDENT)))
+    if len(lines) > most:
+        rest = " ".join(lines[most - 1 :])
+        lines = [*lines[: most - 1], clip(rest, width - len(_INDENT))]
+    yield from (line(f"{_INDENT}{text}", "light") for text in lines)
+
+
+def _most_notes(rows: Sequence[_Row]) -> int:
+    return _NOTE_LINES if len(rows) <= _FOLD_ABOVE else 1
 
 
 def _ends(left: str, right: str, width: int) -> str:

@@ -12,11 +12,11 @@ def test_golden(each_outcome, assert_golden):
 
 
 def test_a_regression_says_by_how_much_and_against_what(each_outcome):
-    first, second, *rest = failure_text(each_outcome.results[2]).splitlines()
+    first, name, second, *rest = failure_text(each_outcome.results[2]).splitlines()
     assert first == (
-        "perfgate: benches/bench_gemm.py::bench_bf16[4096] latency·median regressed: "
-        "1.42× (interval 1.38–1.47), allowed 1.05×"
+        "regressed: latency·median 1.42× (interval 1.38–1.47), allowed 1.05×"
     )
+    assert name == "  benches/bench_gemm.py::bench_bf16[4096]"
     assert second == (
         "  baseline 812 µs (10 runs), now 1.15 ms (12 runs); "
         "reason: confirmed-without-base"
@@ -55,9 +55,7 @@ def test_one_line_is_one_line(hostile):
 def test_a_regression_without_numbers(make_result):
     result = make_result("a", Outcome.REGRESSED, Reason.OVER_LIMIT, detail="p99<=150ms")
     assert one_line(result) == "regressed: over-limit (p99<=150ms)"
-    assert failure_text(result).startswith(
-        "perfgate: a regressed: over-limit (p99<=150ms)"
-    )
+    assert failure_text(result).splitlines()[:2] == [one_line(result), "  a"]
 
 
 def test_many_differences_are_counted(make_result):

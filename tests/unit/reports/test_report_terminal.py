@@ -155,3 +155,20 @@ def test_a_long_metric_name_is_clipped(
     )
     report = make_report([make_result("a", Outcome.UNCHANGED, judgements=(judgement,))])
     assert any("stage:preprocess_preproce…" in one for one in lines_of(report, 140))
+
+
+def test_long_notes_are_cut_after_three_lines(make_report, make_result):
+    words = " ".join(f"word{n}" for n in range(60))
+    lines = lines_of(make_report([make_result("a", Outcome.ERROR, detail=words)]))
+    notes = [one for one in lines if one.startswith("    word")]
+    assert len(notes) == 3
+    assert notes[-1].endswith("…")
+    many = [make_result(f"{n}", Outcome.ERROR, detail=words) for n in range(41)]
+    notes = [one for one in lines_of(make_report(many)) if one.startswith("    word")]
+    assert len(notes) == 41
+
+
+def test_a_column_that_nobody_fills_is_left_out(make_report, make_result, make_run):
+    result = make_result("a", Outcome.RECORDED, runs=(make_run(1e-3),))
+    heading = lines_of(make_report([result]))[0]
+    assert heading.split() == ["benchmark", "metric·statistic", "now", "verdict"]
