@@ -16,6 +16,7 @@ from pytest_perfgate.units import (
 )
 
 NOTHING = "–"
+_SELDOM_ASKED_FOR = frozenset({"cpu_time", "throughput", "peak_memory"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +56,27 @@ def of_result(result: BenchmarkResult, main: Judgement | None) -> Figures | None
     """Write the numbers of a benchmark's main row.
 
     Where nothing was judged, for want of a baseline say, what was measured: the
-    middle of the runs' medians of the first metric. None where nothing was.
+    middle of the runs' medians of the main metric. None where nothing was.
     """
     if main is not None:
         return judged(main)
-    for run in result.runs[:1]:
-        for name, statistics in run.statistics.items():
-            statistic = "median" if "median" in statistics else next(iter(statistics))
-            found = [one.get(name, statistic) for one in result.runs]
-            values = [one.value for one in found if one is not None]
-            metric = METRICS.get(name) or Metric(name=name, unit="")
-            label = visible(f"{name}·{statistic}")
-            return Figures(metric=label, now=value_text(metric, median(values)))
-    return None
+    names = {name for run in result.runs for name in run.statistics}
+    if not names:
+        return None
+    name = min(names, key=_importance)
+    statistics = [run.statistics[name] for run in result.runs if name in run.statistics]
+    statistic = "median" if "median" in statistics[0] else next(iter(statistics[0]))
+    values = [one[statistic].value for one in statistics if statistic in one]
+    metric = METRICS.get(name) or Metric(name=name, unit="")
+    label = visible(f"{name}·{statistic}")
+    return Figures(metric=label, now=value_text(metric, median(values)))
+
+
+def _importance(name: str) -> tuple[int, int, str]:
+    """Rank what users wait for first, then metrics of their own, then the rest."""
+    if name not in METRICS:
+        return 1, 0, name
+    return 2 if name in _SELDOM_ASKED_FOR else 0, list(METRICS).index(name), name
 
 
 def value_text(metric: Metric, value: float) -> str:

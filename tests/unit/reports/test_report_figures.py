@@ -181,3 +181,19 @@ def test_nothing_measured_no_figures(make_result):
         figures.of_result(make_result("a", Outcome.NO_BASELINE, runs=empty), None)
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (("cpu_time", "latency", "peak_memory"), "latency·median"),
+        (("throughput", "step_time", "queue_wait"), "step_time·median"),
+        (("cpu_time", "queue_wait"), "queue_wait·median"),
+        (("peak_memory", "cpu_time"), "cpu_time·median"),
+    ],
+)
+def test_what_users_wait_for_is_shown_first(make_result, names, shown):
+    statistics = {name: {"median": RunStatistic(value=1.0)} for name in names}
+    runs = (RunSummary(iterations=1, statistics=statistics),)
+    found = figures.of_result(make_result("a", Outcome.NO_BASELINE, runs=runs), None)
+    assert found.metric == shown
