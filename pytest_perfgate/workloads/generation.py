@@ -206,7 +206,7 @@ def measure_generation(
     outcome = drive(schedule(device, wanted.single("generation")), talk)
     found = Findings(
         series=_series(target, outcome, talk),
-        workload=workload_digest("generation", listed, lengths=_lengths(talk.last)),
+        workload=workload_digest(f"generation {_lengths(talk)}", listed),
         output_digest=digest([reply.tokens for reply in talk.last]),
         remarks=_remarks(talk),
     )
@@ -215,8 +215,11 @@ def measure_generation(
     ]
 
 
-def _lengths(replies: Sequence[Reply]) -> tuple[str, ...]:
-    return tuple(str(len(reply.tokens)) for reply in replies)
+def _lengths(talk: Conversation) -> tuple[int, ...]:
+    """Count the tokens of the replies, which are part of the work if they hold."""
+    if len(talk.digests) > 1:
+        return ()
+    return tuple(len(reply.tokens) for reply in talk.last)
 
 
 def _series(

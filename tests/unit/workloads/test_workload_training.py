@@ -1,0 +1,224 @@
+import math
+
+import pytest
+
+from pytest_perfgate.errors import BadSample, UsageError
+from pytest_perfgate.measure.cpu import CpuDevice
+from pytest_perfgate.workloads.training import (
+    PHASES,
+    Step,
+    check_loss,
+    measure_training,
+    run_step,
+)
+
+
+class Parts:
+    """A model, an optimizer, a scaler and a loss that write down what happens."""
+
+    def __init__(self, loss=1.0):
+        self.order = []
+        self.scale = 1.0
+        self.value = loss
+
+    def zero_grad(self, *, set_to_none):
+        self.order.append(f"zero_grad {set_to_none}")
+
+    def __call__(self, *args, **kwargs):
+        self.order.append(f"forward {args} {kwargs}")
+        return "output"
+
+    def loss_fn(self, *args):
+        self.order.append(f"loss {args}")
+        return self
+
+    def backward(self):
+        self.order.append("backward")
+
+    def step(self, optimizer=None):
+        self.order.append("step" if optimizer is None else "scaled step")
+
+    def detach(self):
+        return self.value
+
+
+class Scaler:
+    def __init__(self, parts, scales=(1.0,)):
+        self.parts = parts
+        self.scales = list(scales)
+
+    def scale(self, loss):
+        self.parts.order.append("scale")
+        return loss
+
+    def unscale_(self, optimizer):
+        self.parts.order.append("unscale")
+
+    def step(self, optimizer):
+        optimizer.step(optimizer)
+
+    def update(self):
+        self.parts.order.append("update")
+        if len(self.scales) > 1:
+            self.scales.pop(0)
+
+    def get_scale(self):
+        return self.scales[0]
+
+
+def make_step(parts, *, batch=("x", "y"), **changes):
+    return Step(
+        model=parts, optimizer=parts, loss_fn=parts.loss_fn, batch=batch, **changes
+    )
+
+
+def test_the_order_of_a_step():
+    parts, phases = Parts(), []
+    loss = run_step(make_step(parts), phases.append)
+    assert parts.order == [
+        "zero_grad True",
+        "forward ('x',) {}",
+        "loss ('output', 'y')",
+        "backward",
+        "step",
+    ]
+    assert tuple(phases) == PHASES
+    assert loss == 1.0
+
+
+def test_the_order_of_a_scaled_step():
+    parts = Parts()
+    run_step(make_step(parts, scaler=Scaler(parts)), lambda _: None)
+    assert parts.order[2:] == [
+        "loss ('output', 'y')",
+        "scale",
+        "backward",
+        "scaled step",
+        "update",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("batch", "forward", "loss"),
+    [
+        (("x", "y"), "forward ('x',) {}", "loss ('output', 'y')"),
+        ((("x", "m"), "y"), "forward ('x', 'm') {}", "loss ('output', 'y')"),
+        (({"ids": 1}, "y"), "forward () {'ids': 1}", "loss ('output', 'y')"),
+        ({"ids": 1}, "forward () {'ids': 1}", "loss ('output',)"),
+        ("x", "forward ('x',) {}", "loss ('output',)"),
+    ],
+)
+def test_what_a_batch_may_be(batch, forward, loss):
+    parts = Parts()
+    run_step(make_step(parts, batch=batch), lambda _: None)
+    assert parts.order[1:3] == [forward, loss]
+
+
+def test_a_batch_of_three_is_refused():
+    with pytest.raises(UsageError, match="batch has 3 parts"):
+        make_step(Parts(), batch=(1, 2, 3))
+
+
+def test_step_time_and_phases_are_exact(make_context, make_fake, target, by_name):
+    law = {"seconds": 0.010, "parts": {"phase:backward": 0.5}, "peak_memory": 77}
+    context = make_context(
+        device=make_fake(benchmarks={"*": law}), iterations=3, warmup=2
+    )
+    measurement, loss = measure_training(
+        context, target, make_step(Parts()), batch_size=26
+    )
+    values = by_name(measurement)
+    assert values["phase:forward"] == pytest.approx((0.002,) * 3)
+    assert values["phase:backward"] == pytest.approx((0.005,) * 3)
+    assert values["step_time"] == pytest.approx((0.013,) * 3)
+    assert values["throughput"] == pytest.approx((2000.0,))
+    assert values["peak_memory"] == (77.0,)
+    assert [name for name in values if name.startswith("phase:")] == [
+        f"phase:{phase}" for phase in PHASES
+    ]
+    assert measurement.plan.batch_size == 26
+    assert loss == 1.0
+
+
+def test_a_slowdown_reaches_every_phase(make_context, target, by_name):
+    context = make_context(iterations=3, warmup=2, slowdown=1.0)
+    measurement, _ = measure_training(
+        context, target, make_step(Parts()), batch_size=None
+    )
+    values = by_name(measurement)
+    assert values["step_time"] == pytest.approx((0.002,) * 3)
+    assert values["phase:loss"] == pytest.approx((0.0004,) * 3)
+    assert "throughput" not in values
+
+
+def test_on_the_cpu_phases_are_wall_time_and_stretched(
+    make_context, make_clock, target, by_name
+):
+    clock = make_clock(step=1)
+    parts = Parts()
+    parts.backward = lambda: setattr(clock, "now", clock.now + 10_000)
+    for slowdown, expected in ((0.0, 10e-6), (0.5, 15e-6)):
+        context = make_context(
+            device=CpuDevice(clock=clock), iterations=2, warmup=1, slowdown=slowdown
+        )
+        measurement, _ = measure_training(
+            context, target, make_step(parts), batch_size=None
+        )
+        values = by_name(measurement)
+        assert values["phase:backward"] == pytest.approx((expected,) * 2, rel=0.01)
+        assert values["phase:forward"][0] < 1e-7
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_is_an_error(make_context, target, value):
+    with pytest.raises(BadSample, match=f"loss is {value} at the end"):
+        measure_training(
+            make_context(iterations=2, warmup=1),
+            target,
+            make_step(Parts(loss=value)),
+            batch_size=None,
+        )
+    check_loss(1.0, where="x")
+
+
+def test_a_loss_scale_that_moves_is_remarked(make_context, target):
+    parts = Parts()
+    step = make_step(parts, scaler=Scaler(parts, scales=[8.0, 4.0]))
+    context = make_context(
+        iterations=40, warmup=1, between_blocks=lambda: None
+    )  # turns of 20 steps
+    measurement, _ = measure_training(context, target, step, batch_size=None)
+    assert measurement.remarks == ()  # it moved in the warm-up
+    parts = Parts()
+    step = make_step(parts, scaler=Scaler(parts, scales=[8.0] * 30 + [4.0]))
+    measurement, _ = measure_training(context, target, step, batch_size=None)
+    assert measurement.remarks == ("loss scale moved while measuring: [4.0, 8.0]",)
+
+
+def test_torch_itself(make_context, target, by_name):
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(4, 2)
+    before = model.weight.detach().clone()
+    step = Step(
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        loss_fn=torch.nn.functional.mse_loss,
+        batch=(torch.ones(3, 4), torch.zeros(3, 2)),
+        autocast=torch.bfloat16,
+        scaler=torch.amp.GradScaler("cpu"),
+        clip=1e-3,
+    )
+    context = make_context(device=CpuDevice(), iterations=3, warmup=1)
+    measurement, loss = measure_training(context, target, step, batch_size=3)
+    assert set(by_name(measurement)) >= {f"phase:{phase}" for phase in PHASES}
+    assert not loss.requires_grad
+    moved = (model.weight.detach() - before).norm()
+    assert 0 < moved <= 6 * 0.1 * 1e-3 * 1.01  # clipped in each of at most six steps
+
+
+def test_a_model_without_parameters_computes_on_the_cpu():
+    torch = pytest.importorskip("torch")
+    parts = Parts()
+    parts.parameters = lambda: iter(())
+    step = make_step(parts, autocast=torch.bfloat16)
+    assert step.device_type() == "cpu"
