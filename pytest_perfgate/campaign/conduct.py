@@ -27,10 +27,11 @@ from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import Baseline, BenchmarkResult, Outcome, Report
-from pytest_perfgate.reports import terminal, update
+from pytest_perfgate.reports import html, markdown, terminal, update
 from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.settings import ItemSettings, Settings
 from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
+from pytest_perfgate.store.atomic import write_atomically
 from pytest_perfgate.units import format_duration
 
 
@@ -81,6 +82,7 @@ class Conduct:
         self._report: Report | None = None
         self._absorbed: set[str] = set()
         self._failed_otherwise = False
+        self._prepared = False
 
     def _policy(self, own: ItemSettings) -> BenchmarkPolicy:
         return resolve_policy(
@@ -114,9 +116,13 @@ class Conduct:
         PerfGateError
             Where nothing could be measured or kept at all.
         """
+        self._prepared = bool(
+            self._planned or any(map(self._shelf.stored, self._whole))
+        )
+        if self._prepared:
+            self._folder.prepare()
         if not self._planned:
             return
-        self._folder.prepare()
         self._campaign = self._make_campaign()
         if self._settings.update:
             self._campaign.record()
@@ -134,6 +140,9 @@ class Conduct:
             arguments=tuple(map(str, self._config.invocation_params.args)),
             start=self._config.invocation_params.dir,
             device=self._device,
+            cache=self._folder.path / "cache"
+            if self._config.pluginmanager.hasplugin("cacheprovider")
+            else None,
             timeouts={own.nodeid: own.settings.timeout_s for own in self._planned},
         )
         return Campaign(
@@ -274,8 +283,13 @@ class Conduct:
         if code in {0, 5} and (failed or self._failed_otherwise):
             code = 1
         self._report = self._make_report(code, interrupted=interrupted)
-        if self._planned:
+        if self._prepared:
             self._folder.write_report(self._report)
+            for name, text in (
+                ("report.md", markdown.render(self._report)),
+                ("report.html", html.render(self._report)),
+            ):
+                write_atomically(self._folder.path / name, text.encode())
             self._folder.release()
         return code
 
@@ -310,7 +324,7 @@ class Conduct:
         yield from terminal.render(self._report, width=width, verbose=verbose)
         for note in self._ledger.notes:
             yield line(f"note: {note}", "yellow")
-        if self._planned:
+        if self._prepared:
             folder = os.path.relpath(self._folder.path, self._settings.rootdir)
             yield line(f"report: {folder}/report.json")
 

@@ -30,12 +30,14 @@ class WorkerLauncher:
         arguments: Sequence[str],
         start: Path,
         device: str,
+        cache: Path | None,
         timeouts: Mapping[str, float],
     ) -> None:
         self._folder = folder
         self._arguments = arguments
         self._start = start
         self._device = device
+        self._cache = cache
         self._timeouts = timeouts
         self._parts: dict[int, int] = {}
 
@@ -63,7 +65,7 @@ class WorkerLauncher:
                 self._arguments,
                 executable=sys.executable,
                 as_module=Path(sys.argv[0]).name == "__main__.py",
-                cache=self._folder.path / "cache",
+                cache=self._cache,
             ),
             environment=environment(os.environ, task=files.task, seed=order.seed),
             folder=self._start,

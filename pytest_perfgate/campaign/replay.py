@@ -70,6 +70,9 @@ def judged(
     """
     worst = results[0]
     for report in reports:
+        if report.when != "setup":  # JUnit takes them from the tear-down
+            for result in results:
+                report.user_properties.extend(properties(result))
         if report.when == "call":
             _rewrite(report, results, worst, red=red)
     return reports
@@ -82,8 +85,6 @@ def _rewrite(
     *,
     red: bool,
 ) -> None:
-    for result in results:
-        report.user_properties.extend(properties(result))
     outcome = worst.verdict.outcome
     if report.outcome != "passed" and not passed_strictly(
         {"longrepr": report.longrepr}
@@ -135,6 +136,7 @@ def made_up(nodeid: str, result: BenchmarkResult, *, red: bool) -> Reports:
             longrepr=None,
             when=when,
         )
+        report.user_properties.extend(properties(result) if when != "setup" else ())
         if when == "call":
             _fill_in(report, result, red=red)
         reports.append(report)
@@ -142,7 +144,6 @@ def made_up(nodeid: str, result: BenchmarkResult, *, red: bool) -> Reports:
 
 
 def _fill_in(report: pytest.TestReport, result: BenchmarkResult, *, red: bool) -> None:
-    report.user_properties.extend(properties(result))
     setattr(report, _ATTRIBUTE, result.verdict.outcome.value)
     if red:
         report.outcome = "failed"

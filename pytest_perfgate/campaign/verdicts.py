@@ -1,12 +1,16 @@
 """From what the ledger and the shelf hold to verdicts: the judge of a session."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from pytest_perfgate.campaign.ledger import Entry, Ledger, discarded
 from pytest_perfgate.campaign.manager import CONFIRMING_RUNS
 from pytest_perfgate.campaign.shelf import Shelf
-from pytest_perfgate.gate.comparability import compare_environments, compare_plans
+from pytest_perfgate.gate.comparability import (
+    compare_environments,
+    compare_plans,
+    difference_text,
+)
 from pytest_perfgate.gate.judge import (
     BenchmarkJudgement,
     count_comparisons,
@@ -148,18 +152,15 @@ class Verdicts:
 
     def differences(self, entry: Entry, benchmark: str) -> tuple[Difference, ...]:
         """Say in what the stored and the measured environment and plan differ."""
-        baseline, stored = (
-            self._shelf.baseline(benchmark),
-            self._shelf.environment(benchmark),
-        )
-        now, plan = (
-            self._ledger.environment,
-            self._ledger.plan_of(benchmark, entry.nodeid),
-        )
+        baseline = self._shelf.baseline(benchmark)
+        plan = self._ledger.plan_of(benchmark, entry.nodeid)
         if baseline is None or plan is None:
             return ()
-        machine = compare_environments(stored, now) if stored and now else ()
-        return (*machine, *compare_plans(baseline.plan, plan))
+        return (*self._machine(benchmark), *compare_plans(baseline.plan, plan))
+
+    def _machine(self, benchmark: str) -> tuple[Difference, ...]:
+        stored, now = self._shelf.environment(benchmark), self._ledger.environment
+        return compare_environments(stored, now) if stored and now else ()
 
     # -- results
 
@@ -168,6 +169,7 @@ class Verdicts:
     ) -> BenchmarkResult:
         """Return the final result of a measured benchmark."""
         judgement = self._judged.get(entry.nodeid, {}).get(benchmark)
+        baseline = self._shelf.baseline(benchmark)
         differences = self.differences(entry, benchmark)
         screened = entry.screened if entry.screened is not None else entry.runs
         runs = self.summaries(entry.nodeid, benchmark, screened, sorted(screened))
@@ -182,7 +184,7 @@ class Verdicts:
             differences=differences,
             discarded=discarded(entry),
             remarks=(
-                *(judgement.remarks if judgement else ()),
+                *(judgement.remarks if judgement and baseline else ()),
                 *self._remarks(entry, benchmark),
             ),
         )
@@ -197,7 +199,8 @@ class Verdicts:
     ) -> Verdict:
         forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
         if forbidding:
-            return _incomparable(forbidding)
+            hardware = any(d.forbids for d in self._machine(benchmark))
+            return _incomparable(forbidding, hardware=hardware)
         if judgement is None:
             return _too_few(entry, least=self._looks[0], out_of_time=out_of_time)
         verdict = judgement.verdict
@@ -255,15 +258,11 @@ def _metrics(
     }
 
 
-def _incomparable(forbidding: Sequence[Difference]) -> Verdict:
-    plan = {field.name for field in fields(Plan)}
-    only_plan = all(d.field.removeprefix("plan.") in plan for d in forbidding)
+def _incomparable(forbidding: Sequence[Difference], *, hardware: bool) -> Verdict:
     return Verdict(
         outcome=Outcome.INCOMPARABLE,
-        reason=Reason.PLAN_DIFFERS if only_plan else Reason.HARDWARE_DIFFERS,
-        detail=", ".join(
-            f"{d.field}: {d.baseline} → {d.candidate}" for d in forbidding
-        ),
+        reason=Reason.HARDWARE_DIFFERS if hardware else Reason.PLAN_DIFFERS,
+        detail=difference_text(tuple(forbidding)),
     )
 
 

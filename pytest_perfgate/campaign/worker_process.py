@@ -179,20 +179,22 @@ def _tail(log: Path) -> str:
 
 
 def worker_command(
-    arguments: Sequence[str], *, executable: str, as_module: bool, cache: Path
+    arguments: Sequence[str], *, executable: str, as_module: bool, cache: Path | None
 ) -> tuple[str, ...]:
     """Build the command line of a worker.
 
     `python -m pytest` puts the working directory on `sys.path`, plain `pytest`
-    does not: a worker imports what the user's own command would import.
+    does not: a worker imports what the user's own command would import. The
+    user's cache is the manager's to write; `cache` is None where pytest has
+    none (`-p no:cacheprovider`).
     """
     path = () if as_module else ("-P",)
+    elsewhere = () if cache is None else ("-o", f"cache_dir={cache}")
     return (
         executable,
         *path,
         "-m",
         "pytest",
         *arguments,
-        "-o",
-        f"cache_dir={cache}",
+        *elsewhere,
     )

@@ -1,6 +1,6 @@
 """Every kind of item behaves under the gate as in plain pytest."""
 
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -131,9 +131,9 @@ def setup_module():
 def cases(path):
     """By test: what JUnit says happened, without the words."""
     found = {}
-    for case in ElementTree.parse(path).iter("testcase"):
+    for case in ET.parse(path).iter("testcase"):
         key = (case.get("classname"), case.get("name"))
-        kinds = sorted(c.tag for c in case if c.tag not in {"properties"})
+        kinds = sorted(c.tag for c in case if c.tag != "properties")
         found.setdefault(key, []).extend(kinds)
     return found
 
