@@ -66,7 +66,7 @@ class PerfGate:
         measurement, result = measure_call(
             self._context, target, function, args, kwargs
         )
-        self._file(measurement)
+        self._file(self._context, measurement)
         return result  # type: ignore[return-value]
 
     def inference(
@@ -99,7 +99,7 @@ class PerfGate:
         measurement, result = measure_inference(
             self._context, target, model, inputs, work
         )
-        self._file(measurement)
+        self._file(self._context, measurement)
         return result  # type: ignore[return-value]
 
     def training_step(  # noqa: PLR0913 (the parts of a training step)
@@ -149,7 +149,7 @@ class PerfGate:
         measurement, loss = measure_training(
             self._context, target, step, batch_size=batch_size
         )
-        self._file(measurement)
+        self._file(self._context, measurement)
         return loss
 
     def generation(
@@ -181,7 +181,7 @@ class PerfGate:
         if self._context is None:
             return [consume(stream, prompt) for prompt in listed]
         measurement, replies = measure_generation(self._context, target, stream, listed)
-        self._file(measurement)
+        self._file(self._context, measurement)
         return replies
 
     def iterations(self, name: str | None = None) -> Iterator[int]:
@@ -196,12 +196,15 @@ class PerfGate:
         from pytest_perfgate.workloads.rounds import Rounds
 
         self._looping = f"iterations({'' if name is None else repr(name)})"
-        self._rounds = Rounds(self._context, target, done=self._loop_done)
+        context = self._context
+        self._rounds = Rounds(
+            context, target, done=lambda found: self._end_loop(context, found)
+        )
         return iter(self._rounds)
 
-    def _loop_done(self, measurement: "Measurement") -> None:
+    def _end_loop(self, context: "MeasureContext", measurement: "Measurement") -> None:
         self._looping = self._rounds = None
-        self._file(measurement)
+        self._file(context, measurement)
 
     def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Time a part of a round as the metric `stage:NAME`.
@@ -293,18 +296,16 @@ class PerfGate:
                 f"{self._nodeid}: names the fixture perfgate and measured nothing; "
                 "call perfgate(fn), or remove the fixture from the test"
             )
-        self._hand_over()
+        self._hand_over(self._context)
 
-    def _hand_over(self) -> None:
-        if self._context is None:
-            return
+    def _hand_over(self, context: "MeasureContext") -> None:
         from pytest_perfgate.workloads.record import record_only, with_records
 
         target = self._target(None)
         if self._own is not None:
-            self._context.emit(with_records(self._own, self._recorded))
+            context.emit(with_records(self._own, self._recorded))
         elif self._recorded:
-            self._context.emit(record_only(self._context, target, self._recorded))
+            context.emit(record_only(context, target, self._recorded))
 
     # -- names
 
@@ -355,10 +356,10 @@ class PerfGate:
         self._seeding = self._seeding or Seeding()
         self._seeding.apply(self._context.seed, benchmark)
 
-    def _file(self, measurement: "Measurement") -> None:
+    def _file(self, context: "MeasureContext", measurement: "Measurement") -> None:
         """Hand a named measurement over; the test's own waits for records."""
         self._measured += 1
         if measurement.benchmark == self._nodeid:
             self._own = measurement
-        elif self._context is not None:
-            self._context.emit(measurement)
+        else:
+            context.emit(measurement)

@@ -24,6 +24,10 @@ LOST_SHARE_THREADED = 0.05
 """The same with several threads, which wait a little for one another."""
 SWITCHES_PER_S = 100.0
 """Involuntary switches a second beyond which threads are being pushed aside."""
+WAKING_NS = 20_000
+"""Waiting that each turn on a CPU is allowed. Waking up takes 2 to 20 µs on an
+idle machine, and a function that hands work to another thread wakes up often; a
+neighbour that computes makes a thread wait for milliseconds."""
 THROTTLED_SHARE = 0.005
 DISTURBED_RUN_SHARE = 0.3
 """A run is disturbed when more than this share of its blocks is."""
@@ -40,7 +44,8 @@ class Reading:
     voluntary: int = 0
     involuntary: int = 0
     delays_ns: Mapping[str, int] = field(default_factory=dict)
-    """By thread: time it was ready and not running; empty where not accounted."""
+    """By thread: time it was ready and not running, less what waking up costs;
+    empty where not accounted."""
     steal_ticks: int = 0
     machine_ticks: int = 0
     throttled_ns: int = 0
@@ -85,7 +90,7 @@ def difference(before: Reading, after: Reading) -> BlockUse:
         cpu_ns=after.cpu_ns - before.cpu_ns,
         voluntary=after.voluntary - before.voluntary,
         involuntary=after.involuntary - before.involuntary,
-        delay_ns=max(delays, default=None),
+        delay_ns=max(0, *delays) if delays else None,
         steal_ticks=after.steal_ticks - before.steal_ticks,
         machine_ticks=after.machine_ticks - before.machine_ticks,
         throttled_ns=after.throttled_ns - before.throttled_ns,
@@ -200,12 +205,15 @@ class CpuGuard:
 
 
 def _delay_ns(file: Path) -> int | None:
-    """Read a thread's waiting time; None for a thread that has just ended."""
+    """Read how long a thread waited beyond what its wake-ups cost.
+
+    None for a thread that has just ended, and for a kernel that counts nothing.
+    """
     try:
-        running, waiting, _ = file.read_text().split()
+        running, waiting, slices = (int(word) for word in file.read_text().split())
     except (OSError, ValueError):
         return None
-    return int(waiting) if int(running) else None
+    return waiting - WAKING_NS * slices if running else None
 
 
 def usable_cores(cgroup: Cgroup | None = None) -> int:

@@ -71,6 +71,12 @@ def test_the_thread_that_lost_most_counts():
     assert use.lost_share == pytest.approx(0.3)
 
 
+def test_waking_up_is_no_loss():
+    before = Reading(wall_ns=0, cpu_ns=0, delays_ns={"1": 0})
+    after = Reading(wall_ns=100, cpu_ns=50, delays_ns={"1": -7000})
+    assert difference(before, after).delay_ns == 0
+
+
 def test_without_an_account_the_loss_is_unknown():
     reading = Reading(wall_ns=0, cpu_ns=0)
     assert difference(reading, reading).delay_ns is None
@@ -95,7 +101,7 @@ def test_of_no_blocks_nothing_is_said():
 
 def test_reading_the_kernel_s_files(tmp_path):
     for thread, text in {
-        "7": "100 30 2",
+        "7": "100 90000 2",
         "8": "5 1 1",
         "9": "0 0 0",
         "10": "?",
@@ -106,7 +112,8 @@ def test_reading_the_kernel_s_files(tmp_path):
     (tmp_path / "stat").write_text("cpu  10 0 20 60 1 0 2 7 0 0\ncpu0 1\n")
     guard = CpuGuard(proc=tmp_path, cgroup=NO_CGROUP)
     reading = guard.read(lambda: 42)
-    assert reading.delays_ns == {"7": 30, "8": 1}  # a thread that never ran: unknown
+    # less 20 µs for each turn; of a thread that never ran nothing is known
+    assert reading.delays_ns == {"7": 50_000, "8": -19_999}
     assert (reading.steal_ticks, reading.machine_ticks) == (7, 100)
     assert reading.wall_ns == 42
     assert reading.cpu_ns > 0
