@@ -286,7 +286,10 @@ def _futile(mains: Sequence[Reading], gated: Sequence[Reading], look: Look) -> b
     for reading in mains:
         if reading.state is State.OPEN and reading.estimate and reading.bar:
             needed = runs_needed(
-                reading.estimate, theta=reading.bar.theta, alpha=final.green
+                reading.estimate,
+                theta=reading.bar.theta,
+                alpha=final.green,
+                sessions=False,
             )
             if needed is None or needed > _FUTILE * look.final_runs:
                 return True

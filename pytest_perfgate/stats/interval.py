@@ -7,7 +7,7 @@ worse; for ratios they are logarithms.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -230,20 +230,26 @@ def detectable(estimate: Estimate, *, theta: float, runs: int) -> float:
     return theta + reach * se
 
 
-def runs_needed(estimate: Estimate, *, theta: float, alpha: float) -> int | None:
+def runs_needed(
+    estimate: Estimate, *, theta: float, alpha: float, sessions: bool = True
+) -> int | None:
     """Find how many candidate runs tell identical code from the budget.
+
+    Parameters
+    ----------
+    sessions : False leaves out what two sessions add, which no run can mend
 
     Returns
     -------
     int or None
-        The smallest R_c with t(1 − α)·s·√(1/R_b + 1/R_c) < θ; None where no
-        number below 10,000 will do, for the baseline has too few runs.
+        The smallest R_c with t(1 − α)·SE < θ; None where no number up to
+        10,000 will do, for the baseline has too few runs or sessions.
     """
+    if not sessions:
+        estimate = replace(estimate, session_variance=0.0)
 
     def enough(runs: int) -> bool:
         se, df = _error_at(estimate, runs)
-        if not estimate.paired:
-            se = math.sqrt(se * se - estimate.session_variance)
         return t_quantile(1 - alpha, df) * se < theta
 
     low, high = 2, 3

@@ -150,15 +150,18 @@ def test_sessions_make_the_gate_less_sharp():
 
 
 @pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("sessions", [False, True])
 @pytest.mark.parametrize("spread", [0.005, 0.02, 0.04])
-def test_the_runs_needed_are_the_smallest_number_that_is_enough(spread, paired):
-    found = estimate_of(spread, paired=paired, session=0.0 if paired else 1e-5)
-    needed = runs_needed(found, theta=THETA, alpha=0.015)
+def test_the_runs_needed_are_the_smallest_number_that_is_enough(spread, paired, sessions):
+    between = 0.0 if paired else 1e-5
+    found = estimate_of(spread, paired=paired, session=between)
+    needed = runs_needed(found, theta=THETA, alpha=0.015, sessions=sessions)
 
     def half_width(runs):
         if paired:
             return t_quantile(0.985, runs - 1) * spread / math.sqrt(runs)
-        return t_quantile(0.985, 8 + runs) * spread * math.sqrt(1 / 10 + 1 / runs)
+        variance = spread**2 * (1 / 10 + 1 / runs) + between * sessions
+        return t_quantile(0.985, 8 + runs) * math.sqrt(variance)
 
     assert half_width(needed) < THETA
     assert needed == 3 or half_width(needed - 1) >= THETA
