@@ -101,10 +101,8 @@ def _absolute(written: str, target: str, *, place: str, where: str) -> Budget:
 _EXAMPLES = {"s": "150ms", "B": "2GiB", "1/s": "500/s"}
 
 
-def _known(target: str | None) -> Metric | None:
+def _known(target: str) -> Metric | None:
     """Find the metric that a target names, with or without a statistic."""
-    if target is None:
-        return None
     if target.startswith(("stage:", "phase:")):
         return METRICS["latency"]
     return METRICS.get(target) or METRICS.get(target.rpartition(".")[0])

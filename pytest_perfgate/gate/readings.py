@@ -18,7 +18,6 @@ from pytest_perfgate.gate.evidence import (
     Bar,
     Numbers,
     Runs,
-    Scale,
     Sides,
     bar_of,
     collect,
@@ -101,6 +100,18 @@ def plain_reading(metric: Metric, gate: Gate, verdict: Verdict) -> Reading:
     return Reading(judgement=judgement, state=State.SETTLED, gate=gate)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    numbers: Numbers
+    gate: Gate
+    sides: Sides
+    look: Look
+
+    @property
+    def both(self) -> tuple[Runs, Runs]:
+        return self.sides.base_runs, self.sides.candidate
+
+
 def read(metric: Metric, gate: Gate, sides: Sides, look: Look) -> Reading:
     """Judge one noisy statistic at one look.
 
@@ -112,14 +123,14 @@ def read(metric: Metric, gate: Gate, sides: Sides, look: Look) -> Reading:
     refusal = _refusal(numbers, gate, sides)
     if refusal is not None:
         return blank.with_verdict(refusal, State.SETTLED)
+    case = _Case(numbers=numbers, gate=gate, sides=sides, look=look)
     few = _too_few_runs(numbers, look)
-    if few is not None:
-        hopeless = len(numbers.base_values) < look.fewest_runs and not look.paired
-        return _with_numbers(blank, numbers, gate, look).with_verdict(
-            few, State.SETTLED if hopeless else State.OPEN
-        )
-    reading = _with_numbers(blank, numbers, gate, look)
-    return _weigh(reading, gate, sides, look)
+    if few is None:
+        return _weigh(case, *_estimated(blank, case))
+    if min(len(numbers.base_values), len(numbers.values)) >= 2:
+        blank, _, _ = _estimated(blank, case)
+    hopeless = len(numbers.base_values) < look.fewest_runs and not look.paired
+    return blank.with_verdict(few, State.SETTLED if hopeless else State.OPEN)
 
 
 def _refusal(numbers: Numbers, gate: Gate, sides: Sides) -> Verdict | None:
@@ -192,14 +203,11 @@ def _too_few_runs(numbers: Numbers, look: Look) -> Verdict | None:
     return inconclusive(Reason.TOO_FEW_RUNS, detail)
 
 
-def _with_numbers(
-    reading: Reading, numbers: Numbers, gate: Gate, look: Look
-) -> Reading:
-    """Add the estimate, as far as two runs a side carry one."""
-    if min(len(numbers.base_values), len(numbers.values)) < 2:
-        return reading
-    scale: Scale = scale_of(numbers.metric, gate.budget)
-    found = estimate(numbers, scale, look)
+def _estimated(reading: Reading, case: _Case) -> tuple[Reading, Estimate, Bar]:
+    """Add the estimate, which two runs a side carry."""
+    numbers, gate = case.numbers, case.gate
+    scale = scale_of(numbers.metric, gate.budget)
+    found = estimate(numbers, scale, case.look)
     bar = bar_of(gate.budget)
     remarks = []
     if found.variability_changed:
@@ -210,31 +218,29 @@ def _with_numbers(
         )
     judgement = replace(
         reading.judgement,
-        comparison=comparison(numbers, scale, found, bar=bar, look=look),
+        comparison=comparison(numbers, scale, found, bar=bar, look=case.look),
         remarks=tuple(remarks),
     )
-    return replace(reading, judgement=judgement, estimate=found, bar=bar)
+    reading = replace(reading, judgement=judgement, estimate=found, bar=bar)
+    return reading, found, bar
 
 
-def _weigh(reading: Reading, gate: Gate, sides: Sides, look: Look) -> Reading:
+def _weigh(case: _Case, reading: Reading, found: Estimate, bar: Bar) -> Reading:
     """Hold the estimate against the budget, unless the data are unfit for it."""
-    found, bar = reading.estimate, reading.bar
-    if found is None or bar is None:
-        raise ValueError(f"reading={reading!r} has no estimate")
-    metric = reading.judgement.metric
-    coarse = _too_coarse(reading, gate, sides)
+    look = case.look
+    coarse = _too_coarse(case)
     if coarse is not None:
         return reading.with_verdict(coarse, State.SETTLED)
-    hindered = _hindrance(reading, gate, sides, look)
+    hindered = _hindrance(case, found, bar)
     if hindered is not None:
         return reading.with_verdict(hindered, State.OPEN)
     if is_over(found, bar, look):
-        if gate.witness and not look.paired:
+        if case.gate.witness and not look.paired:
             # a neighbour alone moves a floor: against stored runs it only accuses
-            return reading.with_verdict(_suspect(metric, found), State.OPEN)
-        return reading.with_verdict(
-            Verdict(outcome=Outcome.REGRESSED, reason=Reason.FLAGGED), State.FLAGGED
-        )
+            verdict = _suspect(case.numbers.metric, found)
+            return reading.with_verdict(verdict, State.OPEN)
+        verdict = Verdict(outcome=Outcome.REGRESSED, reason=Reason.FLAGGED)
+        return reading.with_verdict(verdict, State.FLAGGED)
     if is_within(found, bar, look):
         return reading.with_verdict(_within(found, bar, look), State.SETTLED)
     return reading.with_verdict(doubt(found, bar, look), State.OPEN)
@@ -282,41 +288,35 @@ def _suspect(metric: Metric, found: Estimate) -> Verdict:
     return inconclusive(Reason.SUSPECT, detail)
 
 
-def _too_coarse(reading: Reading, gate: Gate, sides: Sides) -> Verdict | None:
+def _too_coarse(case: _Case) -> Verdict | None:
     """Refuse a clock whose tick is a larger part of the time than the budget."""
-    shown = reading.judgement.comparison
-    if reading.judgement.metric.unit != "s" or shown is None:
+    numbers, budget = case.numbers, case.gate.budget
+    if numbers.metric.unit != "s":
         return None
-    ticks = [run.clock_tick_s for run in (*sides.base_runs, *sides.candidate)]
-    least = min(shown.baseline, shown.candidate)
-    allowed = gate.budget.value * (1 if gate.budget.absolute else least)
-    if max(ticks) <= allowed:
+    tick = max(run.clock_tick_s for side in case.both for run in side)
+    least = 1.0 if budget.absolute else min(*numbers.base_values, *numbers.values)
+    if tick <= budget.value * least:
         return None
-    detail = f"the clock ticks every {format_duration(max(ticks))}; use an inner loop"
+    detail = f"the clock ticks every {format_duration(tick)}; use an inner loop"
     return inconclusive(Reason.RESOLUTION, detail)
 
 
-def _hindrance(
-    reading: Reading, gate: Gate, sides: Sides, look: Look
-) -> Verdict | None:
+def _hindrance(case: _Case, found: Estimate, bar: Bar) -> Verdict | None:
     """Say what keeps a statistic from more than `inconclusive`."""
-    metric = reading.judgement.metric
-    found, bar = reading.estimate, reading.bar
-    if reading.tail:
-        counts = [samples_of(one, metric) for one in (sides.base_runs, sides.candidate)]
+    metric, gate, look = case.numbers.metric, case.gate, case.look
+    if is_tail(gate.statistic):
+        counts = [samples_of(side, metric) for side in case.both]
         total = min(sum(side) for side in counts)
         if tail_samples(gate.statistic, total) < TAIL_ON_SIDE:
             return _few_tail(gate.statistic, counts)
-    if not is_timed(metric) or found is None or bar is None:
+    if not is_timed(metric):
         return None
-    runs = (sides.base_runs, sides.candidate)
-    if not gate.witness and any(_many([r.disturbed for r in side]) for side in runs):
+    disturbed = any(_many([run.disturbed for run in side]) for side in case.both)
+    if disturbed and not gate.witness:
         return inconclusive(Reason.DISTURBED)
-    if any(_unsteady(side, metric, gate) for side in runs):
-        clear = (
-            found.lower(look.red) > bar.double or found.upper(look.green) < -bar.double
-        )
-        return None if clear else inconclusive(Reason.NOT_STEADY)
+    beyond = found.lower(look.red) > bar.double or found.upper(look.green) < -bar.double
+    if not beyond and any(_unsteady(side, metric, gate) for side in case.both):
+        return inconclusive(Reason.NOT_STEADY)
     return None
 
 

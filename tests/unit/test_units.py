@@ -117,7 +117,8 @@ def test_what_is_no_quantity_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("text", "runs"), [("3:12", (3, 12)), ("3", (3, 12)), ("5:5", (5, 5)), ("4", (4, 16))]
+    ("text", "runs"),
+    [("3:12", (3, 12)), ("3", (3, 12)), ("5:5", (5, 5)), ("4", (4, 16))],
 )
 def test_runs(text, runs):
     assert parse_runs(text) == runs
@@ -159,7 +160,12 @@ def test_a_duration_has_three_digits_and_the_unit_that_suits_it(seconds, text):
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(17, "17 B"), (1024, "1.00 KiB"), (1.5 * 2**30, "1.50 GiB"), (3 * 2**40, "3.00 TiB")],
+    [
+        (17, "17 B"),
+        (1024, "1.00 KiB"),
+        (1.5 * 2**30, "1.50 GiB"),
+        (3 * 2**40, "3.00 TiB"),
+    ],
 )
 def test_a_size_is_written_in_binary_units(size, text):
     assert format_bytes(size) == text
@@ -197,7 +203,8 @@ def test_a_change_from_twofold_on_is_also_a_factor(ratio, text):
 
 
 @pytest.mark.parametrize(
-    ("fraction", "text"), [(0.05, "5 %"), (0.125, "12.5 %"), (2.0, "200 %"), (30.0, "3000 %")]
+    ("fraction", "text"),
+    [(0.05, "5 %"), (0.125, "12.5 %"), (2.0, "200 %"), (30.0, "3000 %")],
 )
 def test_a_fraction_is_written_as_a_percentage(fraction, text):
     assert format_fraction(fraction) == text

@@ -48,7 +48,9 @@ class Factory:
         for key, value in columns.items():
             metric, _, statistic = key.partition("__")
             name = metric.replace("stage_", "stage:").replace("phase_", "phase:")
-            statistics.setdefault(name, {})[statistic] = RunStatistic(value=value, se=se)
+            statistics.setdefault(name, {})[statistic] = RunStatistic(
+                value=value, se=se
+            )
         return RunSummary(iterations=iterations, statistics=statistics, **own)
 
     def runs(self, key, values, **others):
@@ -63,11 +65,18 @@ class Factory:
     def baseline(self, *sessions, metrics=None, inner_loop=1):
         names = metrics or list(sessions[0][0].statistics)
         made = tuple(
-            Session(time="2024-05-01T00:00:00Z", commit=None, environment_digest="", runs=runs)
+            Session(
+                time="2024-05-01T00:00:00Z",
+                commit=None,
+                environment_digest="",
+                runs=runs,
+            )
             for runs in sessions
         )
         return Baseline(
-            plan=Plan(iterations=sessions[0][0].iterations, warmup=0, inner_loop=inner_loop),
+            plan=Plan(
+                iterations=sessions[0][0].iterations, warmup=0, inner_loop=inner_loop
+            ),
             metrics={name: KNOWN[name] for name in names},
             sessions=made,
             anchor=made[0],

@@ -55,7 +55,10 @@ def test_what_could_not_be_read_is_a_difference():
 def test_another_key_and_a_fake_device_forbid():
     other = replace(MACHINE, key="cpu", fake=True)
     found = compare_environments(MACHINE, other)
-    assert [(one.field, one.forbids) for one in found] == [("key", True), ("fake", True)]
+    assert [(one.field, one.forbids) for one in found] == [
+        ("key", True),
+        ("fake", True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,13 @@ def test_every_part_of_a_plan_forbids(change):
 
 
 @pytest.mark.parametrize(
-    "change", [{"unit": "ms"}, {"definition": "other/2"}, {"better": Better.HIGHER}, {"exact": True}]
+    "change",
+    [
+        {"unit": "ms"},
+        {"definition": "other/2"},
+        {"better": Better.HIGHER},
+        {"exact": True},
+    ],
 )
 def test_every_part_of_a_definition_forbids(change):
     metric = METRICS["latency"]

@@ -22,7 +22,12 @@ def pairs(make, ratio, *, count=5, sd=0.005, key=MEDIAN):
     return FreshPairs(
         baseline=make.noisy(key, count, sd=0.05, seed=7),
         candidate=tuple(
-            make.run(**{key: b.get("latency", key[9:]).value * c.get("latency", key[9:]).value})
+            make.run(
+                **{
+                    key: b.get("latency", key[9:]).value
+                    * c.get("latency", key[9:]).value
+                }
+            )
             for b, c in zip(
                 make.noisy(key, count, sd=0.05, seed=7),
                 make.noisy(key, count, center=ratio, sd=sd, seed=8),
@@ -57,7 +62,10 @@ def test_what_was_luck_is_not_confirmed(make, baseline, slow):
 
 def test_beyond_the_budget_is_not_enough_without_its_bound(make, baseline, slow):
     fresh = make.noisy(MEDIAN, 5, center=1.055, seed=2)
-    assert make.judge(baseline, slow, confirmation=fresh).verdict.reason is Reason.UNCONFIRMED
+    assert (
+        make.judge(baseline, slow, confirmation=fresh).verdict.reason
+        is Reason.UNCONFIRMED
+    )
 
 
 def test_one_baseline_pays_for_the_family_and_four_sessions_do_not(make):
@@ -65,7 +73,10 @@ def test_one_baseline_pays_for_the_family_and_four_sessions_do_not(make):
     screened = make.noisy(MEDIAN, 12, center=1.9, sd=0.01, seed=1)
     look = Look(index=2, last=True, comparisons=3000)
     one = make.baseline(make.noisy(MEDIAN, 12, sd=0.05))
-    assert make.judge(one, screened, look=look, confirmation=fresh).verdict.reason is Reason.UNCONFIRMED
+    assert (
+        make.judge(one, screened, look=look, confirmation=fresh).verdict.reason
+        is Reason.UNCONFIRMED
+    )
     four = make.baseline(*(make.noisy(MEDIAN, 3, sd=0.05, seed=s) for s in range(4)))
     judged = make.judge(four, screened, look=look, confirmation=fresh)
     assert judged.verdict.reason is Reason.CONFIRMED_WITHOUT_BASE
@@ -144,7 +155,9 @@ def test_fresh_pairs_confirm(make, baseline, slow):
     assert judged.judgements[0].comparison.ratio == pytest.approx(1.2)
 
 
-def test_fresh_pairs_that_see_nothing_acquit_and_call_the_baseline_stale(make, baseline, slow):
+def test_fresh_pairs_that_see_nothing_acquit_and_call_the_baseline_stale(
+    make, baseline, slow
+):
     judged = make.judge(baseline, slow, confirmation=pairs(make, 1.0))
     assert judged.verdict.outcome is Outcome.UNCHANGED
     assert any(one.startswith("baseline-stale") for one in judged.judgements[0].remarks)
@@ -157,7 +170,9 @@ def test_fresh_pairs_that_cannot_tell_leave_it_unconfirmed(make, baseline, slow)
 
 def test_pairs_pay_for_a_very_large_family(make, baseline, slow):
     look = Look(index=2, last=True, comparisons=10**8, base_code=True)
-    judged = make.judge(baseline, slow, look=look, confirmation=pairs(make, 1.2, sd=0.02))
+    judged = make.judge(
+        baseline, slow, look=look, confirmation=pairs(make, 1.2, sd=0.02)
+    )
     assert judged.verdict.reason is Reason.UNCONFIRMED
 
 
@@ -171,7 +186,9 @@ def test_a_suspect_is_confirmed_in_pairs_by_a_stricter_bound(make):
 
 
 def test_pairs_leave_alone_what_is_not_in_doubt(make, baseline):
-    judged = make.judge(baseline, make.noisy(MEDIAN, 12, seed=1), confirmation=pairs(make, 2.0))
+    judged = make.judge(
+        baseline, make.noisy(MEDIAN, 12, seed=1), confirmation=pairs(make, 2.0)
+    )
     assert judged.verdict.outcome is Outcome.UNCHANGED
 
 
@@ -189,5 +206,7 @@ def test_base_code_without_the_metric_is_an_error(make, baseline, slow):
 
 
 def test_what_does_not_pair_is_refused(make):
-    with pytest.raises(ValueError, match="3 baseline and 2 candidate runs are not pairs"):
+    with pytest.raises(
+        ValueError, match="3 baseline and 2 candidate runs are not pairs"
+    ):
         FreshPairs(baseline=make.noisy(MEDIAN, 3), candidate=make.noisy(MEDIAN, 2))

@@ -9,7 +9,10 @@ FIRST = Look(index=0, last=False)
 
 def judge(make, stored, now, *, key=LAUNCHES, spec="kernel_launches=+0"):
     judged = make.judge(
-        make.baseline(make.runs(key, stored)), make.runs(key, now), specs=[spec], look=FIRST
+        make.baseline(make.runs(key, stored)),
+        make.runs(key, now),
+        specs=[spec],
+        look=FIRST,
     )
     return judged, judged.judgements[0]
 
@@ -71,7 +74,10 @@ def test_a_count_from_zero_has_a_difference_and_no_ratio(make):
 
 
 def test_a_count_that_better_is_more_of_has_its_ratio_the_other_way(make):
-    assert judge(make, [10.0], [8.0], key="hits__max", spec="hits=5%")[1].comparison.ratio == 1.25
+    assert (
+        judge(make, [10.0], [8.0], key="hits__max", spec="hits=5%")[1].comparison.ratio
+        == 1.25
+    )
 
 
 def test_a_count_that_differs_between_runs_is_over_only_if_all_are(make):
@@ -87,14 +93,20 @@ def test_the_middle_of_differing_stored_counts_is_the_reference(make):
 
 def test_a_size_that_never_moved_is_compared_exactly(make):
     stored, now = [1e9] * 3, [1.06e9] * 3
-    judged, found = judge(make, stored, now, key="peak_memory__max", spec="peak_memory=5%")
+    judged, found = judge(
+        make, stored, now, key="peak_memory__max", spec="peak_memory=5%"
+    )
     assert found.reason is Reason.COUNT_OVER_BUDGET
     assert not judged.flagged
 
 
 @pytest.mark.parametrize(
     ("stored", "now"),
-    [([1e9, 1e9, 1.01e9], [1.06e9] * 3), ([1e9] * 3, [1.06e9, 1.06e9, 1.07e9]), ([1e9] * 2, [2e9] * 3)],
+    [
+        ([1e9, 1e9, 1.01e9], [1.06e9] * 3),
+        ([1e9] * 3, [1.06e9, 1.06e9, 1.07e9]),
+        ([1e9] * 2, [2e9] * 3),
+    ],
 )
 def test_a_size_that_moves_is_noisy(make, stored, now):
     found = judge(make, stored, now, key="peak_memory__max", spec="peak_memory=5%")[1]
@@ -108,8 +120,12 @@ def test_a_time_is_never_taken_for_exact(make):
 
 
 def test_a_count_that_the_baseline_or_a_run_lacks(make):
-    both = tuple(make.run(latency__median=1.0, kernel_launches__max=3.0) for _ in range(3))
-    mean = tuple(make.run(latency__median=1.0, kernel_launches__mean=3.0) for _ in range(3))
+    both = tuple(
+        make.run(latency__median=1.0, kernel_launches__max=3.0) for _ in range(3)
+    )
+    mean = tuple(
+        make.run(latency__median=1.0, kernel_launches__mean=3.0) for _ in range(3)
+    )
     specs = ["kernel_launches.mean=+0"]
     absent = make.judge(make.baseline(both), mean, specs=specs)
     assert absent.verdict.outcome is Outcome.NO_BASELINE
@@ -119,9 +135,13 @@ def test_a_count_that_the_baseline_or_a_run_lacks(make):
 
 
 def test_a_count_that_is_only_shown_is_shown_as_one(make):
-    runs = tuple(make.run(latency__median=1.0, kernel_launches__max=n) for n in (3.0, 3.0, 3.0))
+    runs = tuple(
+        make.run(latency__median=1.0, kernel_launches__max=n) for n in (3.0, 3.0, 3.0)
+    )
     judged = make.judge(make.baseline(runs), runs)
-    shown = next(one for one in judged.judgements if one.metric.name == "kernel_launches")
+    shown = next(
+        one for one in judged.judgements if one.metric.name == "kernel_launches"
+    )
     assert not shown.gated
     assert shown.comparison.ratio == 1.0
     assert shown.comparison.p_identity == 1.0

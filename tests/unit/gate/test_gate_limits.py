@@ -4,7 +4,15 @@ import pytest
 from pytest_perfgate.gate.judge import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.model import METRICS, Measurement, Metric, Outcome, Plan, Reason, Samples
+from pytest_perfgate.model import (
+    METRICS,
+    Measurement,
+    Metric,
+    Outcome,
+    Plan,
+    Reason,
+    Samples,
+)
 
 FIRST = Look(index=0, last=False)
 
@@ -44,7 +52,11 @@ def test_a_median_against_a_limit(make, center, outcome, reason):
 
 @pytest.mark.parametrize(
     ("center", "outcome"),
-    [(550.0, Outcome.UNCHANGED), (450.0, Outcome.REGRESSED), (500.0, Outcome.INCONCLUSIVE)],
+    [
+        (550.0, Outcome.UNCHANGED),
+        (450.0, Outcome.REGRESSED),
+        (500.0, Outcome.INCONCLUSIVE),
+    ],
 )
 def test_a_throughput_against_a_limit_from_below(make, center, outcome):
     runs = make.noisy("throughput__mean", 6, center=center)
@@ -108,7 +120,9 @@ def test_a_count_against_a_limit_from_below_is_exact(make):
         ([0.0, 0.0, 0.0, 0.0], Outcome.UNCHANGED),
     ],
 )
-def test_what_can_be_zero_is_held_against_its_limit_without_logarithms(make, values, outcome):
+def test_what_can_be_zero_is_held_against_its_limit_without_logarithms(
+    make, values, outcome
+):
     runs = make.runs("backlog__median", values)
     assert judge(make, runs, "backlog<=5 jobs")[1].outcome is outcome
     assert judge(make, runs[:3], "backlog<=0 jobs")[1].outcome is not Outcome.UNCHANGED
@@ -149,7 +163,9 @@ def test_a_limit_in_another_unit_is_an_error(make):
 # tails ------------------------------------------------------------------------
 
 
-def measured(count, samples, *, slow_share=0.0, seed=0, limit="p99<=150ms", inner_loop=1):
+def measured(
+    count, samples, *, slow_share=0.0, seed=0, limit="p99<=150ms", inner_loop=1
+):
     policy = resolve_policy("b", limits=[limit])
     rng = np.random.default_rng(seed)
     runs = []
@@ -164,7 +180,9 @@ def measured(count, samples, *, slow_share=0.0, seed=0, limit="p99<=150ms", inne
                     run=index,
                     plan=Plan(iterations=samples, warmup=0, inner_loop=inner_loop),
                     samples=(
-                        Samples(metric=METRICS["latency"], values=tuple(map(float, values))),
+                        Samples(
+                            metric=METRICS["latency"], values=tuple(map(float, values))
+                        ),
                     ),
                 ),
                 extra_statistics=policy.extra_statistics,
@@ -195,7 +213,10 @@ def test_a_tail_at_its_limit_cannot_be_told(make):
 def test_few_calls_say_how_many_are_needed(make):
     found = judge(make, measured(3, 100), "p99<=150ms", metrics=["latency"])[1]
     assert found.reason is Reason.TOO_FEW_TAIL_SAMPLES
-    assert "have 300 samples with 0 over, needs 418 independent ones" in found.verdict.detail
+    assert (
+        "have 300 samples with 0 over, needs 418 independent ones"
+        in found.verdict.detail
+    )
 
 
 def test_two_runs_tell_nothing_of_a_tail(make):
@@ -220,9 +241,24 @@ def test_a_tail_that_reaches_zero_is_held_without_logarithms(make):
     def run(value):
         return make.run(
             iterations=1000,
-            **{"backlog__p99/8": value, "backlog__median": 0.0, "backlog<=5.0__share-beyond": 0.0},
+            **{
+                "backlog__p99/8": value,
+                "backlog__median": 0.0,
+                "backlog<=5.0__share-beyond": 0.0,
+            },
         )
 
     runs = tuple(run(value) for value in (0.0, 0.1, 0.0, 0.1, 0.0, 0.1, 0.0, 0.1))
     found = judge(make, runs, "backlog.p99<=5 jobs", metrics=["backlog"])[1]
     assert found.outcome is Outcome.UNCHANGED
+
+
+def test_a_rate_without_what_it_counts_suits_any_rate(make):
+    tokens = Metric(name="throughput", unit="tokens/s", better="higher")
+    judged = make.judge(
+        None,
+        make.noisy("throughput__mean", 6, center=900.0),
+        limits=["throughput>=500/s"],
+        metrics={"throughput": tokens},
+    )
+    assert judged.judgements[-1].outcome is Outcome.UNCHANGED

@@ -140,10 +140,14 @@ def test_the_last_look_names_a_suspect_and_an_earlier_one_goes_on(make):
     assert not early.suspect
 
 
-@pytest.mark.parametrize(("stored", "now"), [(1, 12), (2, 12), (10, 1), (10, 2), (1, 1)])
+@pytest.mark.parametrize(
+    ("stored", "now"), [(1, 12), (2, 12), (10, 1), (10, 2), (1, 1)]
+)
 def test_three_runs_a_side_or_no_verdict(make, stored, now):
     baseline = make.baseline(make.noisy(MEDIAN, max(stored, 2))[:stored])
-    judged = make.judge(baseline, make.runs(MEDIAN, [2.0 + 0.01 * i for i in range(now)]))
+    judged = make.judge(
+        baseline, make.runs(MEDIAN, [2.0 + 0.01 * i for i in range(now)])
+    )
     assert judged.verdict.outcome is Outcome.INCONCLUSIVE
     assert judged.verdict.reason is Reason.TOO_FEW_RUNS
     assert f"baseline {stored}, candidate {now}" in judged.verdict.detail
@@ -217,7 +221,9 @@ def test_a_constant_zero_is_unchanged_within_an_absolute_budget(make):
 def test_an_absolute_budget_knows_the_direction(make):
     baseline = make.baseline(make.runs("score__median", [50.0, 51.0, 49.0, 50.5]))
     judged = make.judge(
-        baseline, make.runs("score__median", [40.0, 41.0, 39.0, 40.5]), specs=["score=+2"]
+        baseline,
+        make.runs("score__median", [40.0, 41.0, 39.0, 40.5]),
+        specs=["score=+2"],
     )
     assert judged.flagged
     assert of(judged, metric="score").comparison.candidate == pytest.approx(40.125)
@@ -262,14 +268,19 @@ def test_unless_the_whole_interval_lies_beyond_twice_the_budget(make, baseline):
 
 
 def test_a_drift_within_a_quarter_of_the_budget_is_let_pass(make, baseline):
-    judged = make.judge(baseline, make.noisy(MEDIAN, 12, drift={"latency": 0.012}, seed=1))
+    judged = make.judge(
+        baseline, make.noisy(MEDIAN, 12, drift={"latency": 0.012}, seed=1)
+    )
     assert judged.verdict.outcome is Outcome.UNCHANGED
 
 
 def test_an_absolute_budget_knows_no_relative_drift(make):
     baseline = make.baseline(make.runs("backlog__median", [1.0, 1.1, 0.9]))
     runs = make.runs("backlog__median", [1.0, 1.1, 0.9], drift={"backlog": 0.5})
-    assert make.judge(baseline, runs, specs=["backlog=+1"]).verdict.outcome is Outcome.UNCHANGED
+    assert (
+        make.judge(baseline, runs, specs=["backlog=+1"]).verdict.outcome
+        is Outcome.UNCHANGED
+    )
 
 
 def test_a_clock_coarser_than_the_budget_decides_nothing(make):
@@ -279,7 +290,9 @@ def test_a_clock_coarser_than_the_budget_decides_nothing(make):
     assert "10.0 ns" in judged.verdict.detail
     assert judged.decided
     fine = make.noisy(MEDIAN, 10, center=1e-7, clock_tick_s=4e-9)
-    assert make.judge(make.baseline(fine), fine[:3]).verdict.outcome is Outcome.UNCHANGED
+    assert (
+        make.judge(make.baseline(fine), fine[:3]).verdict.outcome is Outcome.UNCHANGED
+    )
 
 
 def test_an_absolute_budget_is_held_against_the_tick_itself(make):
@@ -305,7 +318,9 @@ def tails(make, count, *, median=1.0, p99=1.5, iterations=400, sd=0.005, seed=0)
 
 
 def test_a_slower_tail_is_a_regression_though_the_median_is_not(make):
-    judged = make.judge(make.baseline(tails(make, 10)), tails(make, 12, p99=3.0, seed=1))
+    judged = make.judge(
+        make.baseline(tails(make, 10)), tails(make, 12, p99=3.0, seed=1)
+    )
     assert of(judged).outcome is Outcome.UNCHANGED
     assert of(judged, "p99").reason is Reason.FLAGGED
     assert judged.flagged
@@ -330,7 +345,11 @@ def test_a_tail_may_hold_a_benchmark_for_one_more_look_and_no_longer(make):
 def test_a_tail_without_samples_is_shown_with_the_number_it_needs(make):
     runs = make.runs("latency__p95", [1.0, 1.01, 0.99], iterations=50)
     both = tuple(
-        make.run(iterations=50, latency__median=1.0, latency__p95=run.get("latency", "p95").value)
+        make.run(
+            iterations=50,
+            latency__median=1.0,
+            latency__p95=run.get("latency", "p95").value,
+        )
         for run in runs
     )
     judged = make.judge(make.baseline(both), both)
@@ -392,7 +411,8 @@ def test_a_metric_of_few_samples_in_many_iterations_is_counted_by_its_own(make):
 def test_a_quantile_that_the_baseline_lacks_has_no_baseline(make):
     stored = make.noisy(MEDIAN, 10, iterations=400)
     now = tuple(
-        make.run(iterations=400, latency__median=1.0, latency__p90=1.0) for _ in range(12)
+        make.run(iterations=400, latency__median=1.0, latency__p90=1.0)
+        for _ in range(12)
     )
     judged = make.judge(make.baseline(stored), now, specs=["p90=5%"])
     assert judged.verdict.outcome is Outcome.NO_BASELINE
@@ -427,7 +447,9 @@ def floors(make, count, *, median=1.0, floor=0.9, sd=0.002, median_sd=None, seed
 
 
 def test_a_floor_beside_a_good_median_is_only_shown(make):
-    judged = make.judge(make.baseline(floors(make, 10)), floors(make, 12, floor=1.5, seed=1))
+    judged = make.judge(
+        make.baseline(floors(make, 10)), floors(make, 12, floor=1.5, seed=1)
+    )
     assert judged.verdict.outcome is Outcome.UNCHANGED
     assert not of(judged, "floor").gated
 
@@ -473,7 +495,9 @@ def test_in_pairs_a_floor_may_flag(make):
 def test_pairs_cancel_what_both_halves_share(make):
     shared = [1.0, 1.3, 0.8, 1.1, 0.9, 1.2]
     baseline = make.baseline(make.runs(MEDIAN, shared))
-    same = make.runs(MEDIAN, [v * f for v, f in zip(shared, (1, 1.001, 0.999) * 2, strict=True)])
+    same = make.runs(
+        MEDIAN, [v * f for v, f in zip(shared, (1, 1.001, 0.999) * 2, strict=True)]
+    )
     slow = make.runs(MEDIAN, [run.get("latency", "median").value * 1.1 for run in same])
     look = Look(index=2, paired=True)
     assert make.judge(baseline, same, look=look).verdict.outcome is Outcome.UNCHANGED
@@ -484,7 +508,9 @@ def test_pairs_cancel_what_both_halves_share(make):
 
 def test_four_pairs_carry_no_verdict(make):
     runs = make.noisy(MEDIAN, 4)
-    judged = make.judge(make.baseline(runs), runs, look=Look(index=0, last=False, paired=True))
+    judged = make.judge(
+        make.baseline(runs), runs, look=Look(index=0, last=False, paired=True)
+    )
     assert judged.verdict.reason is Reason.TOO_FEW_RUNS
     assert "needs 5 pairs" in judged.verdict.detail
     assert not judged.decided
@@ -535,7 +561,9 @@ def test_an_open_second_metric_holds_the_benchmark(make):
     def runs(count, sd, seed):
         sizes = make.noisy("peak_memory__max", count, center=1e9, sd=sd, seed=seed)
         return tuple(
-            make.run(latency__median=1.0, peak_memory__max=s.get("peak_memory", "max").value)
+            make.run(
+                latency__median=1.0, peak_memory__max=s.get("peak_memory", "max").value
+            )
             for s in sizes
         )
 
@@ -559,7 +587,9 @@ def test_where_a_tail_is_all_there_is_it_is_waited_for(make):
 
 
 def test_a_metric_that_is_gone_is_an_error(make):
-    stored = tuple(make.run(latency__median=1.0, device_time__median=0.5) for _ in range(5))
+    stored = tuple(
+        make.run(latency__median=1.0, device_time__median=0.5) for _ in range(5)
+    )
     now = make.runs(MEDIAN, [1.0] * 5)
     judged = make.judge(make.baseline(stored), now)
     assert judged.verdict.outcome is Outcome.ERROR
@@ -577,17 +607,23 @@ def test_a_statistic_that_some_runs_lack_is_an_error(make):
 
 
 def test_a_metric_that_is_only_shown_may_be_gone_with_a_remark(make):
-    stored = tuple(make.run(latency__median=1.0, cpu_time__median=0.5) for _ in range(5))
+    stored = tuple(
+        make.run(latency__median=1.0, cpu_time__median=0.5) for _ in range(5)
+    )
     judged = make.judge(make.baseline(stored), make.runs(MEDIAN, [1.0] * 5))
     assert judged.verdict.outcome is Outcome.UNCHANGED
-    assert judged.remarks == ("cpu_time is in the baseline and was not measured in every run",)
+    assert judged.remarks == (
+        "cpu_time is in the baseline and was not measured in every run",
+    )
 
 
 def test_what_is_only_shown_has_its_numbers(make):
     def runs(count, seed):
         times = make.noisy("cpu_time__median", count, seed=seed)
         return tuple(
-            make.run(latency__median=1.0, cpu_time__median=t.get("cpu_time", "median").value)
+            make.run(
+                latency__median=1.0, cpu_time__median=t.get("cpu_time", "median").value
+            )
             for t in times
         )
 
@@ -644,7 +680,11 @@ def test_the_marker_may_not_name_what_is_not_measured(make, baseline):
 
 def test_gate_false_shows_and_judges_nothing(make, baseline):
     judged = make.judge(
-        baseline, make.noisy(MEDIAN, 3, center=9.0), gate=False, limits=["p99<=1ms"], look=FIRST
+        baseline,
+        make.noisy(MEDIAN, 3, center=9.0),
+        gate=False,
+        limits=["p99<=1ms"],
+        look=FIRST,
     )
     assert judged.verdict.outcome is Outcome.SKIPPED
     assert judged.verdict.reason is Reason.NOT_GATED
@@ -653,8 +693,12 @@ def test_gate_false_shows_and_judges_nothing(make, baseline):
 
 
 def test_metrics_restricts_what_is_gated(make):
-    stored = tuple(make.run(latency__median=1.0, device_time__median=0.5) for _ in range(5))
-    slow = tuple(make.run(latency__median=9.0, device_time__median=0.5) for _ in range(5))
+    stored = tuple(
+        make.run(latency__median=1.0, device_time__median=0.5) for _ in range(5)
+    )
+    slow = tuple(
+        make.run(latency__median=9.0, device_time__median=0.5) for _ in range(5)
+    )
     judged = make.judge(make.baseline(stored), slow, only=("device_time",))
     assert judged.verdict.outcome is Outcome.UNCHANGED
     assert not of(judged).gated
@@ -671,7 +715,9 @@ def test_nothing_stored(make):
 
 
 def test_faster_in_the_tail_alone_is_unchanged(make):
-    judged = make.judge(make.baseline(tails(make, 10)), tails(make, 12, p99=1.1, seed=1))
+    judged = make.judge(
+        make.baseline(tails(make, 10)), tails(make, 12, p99=1.1, seed=1)
+    )
     assert of(judged, "p99").outcome is Outcome.IMPROVED
     assert judged.verdict.outcome is Outcome.UNCHANGED
 
@@ -680,14 +726,18 @@ def test_faster_in_nothing_but_a_tail_is_no_more_than_unchanged(make):
     policy = resolve_policy("b", specs=["latency.p99=10%"])
     only_tail = type(policy)(nodeid="b", rules=policy.rules, defaults=False)
     judged = make.judge(
-        make.baseline(tails(make, 10)), tails(make, 12, p99=1.1, seed=1), policy=only_tail
+        make.baseline(tails(make, 10)),
+        tails(make, 12, p99=1.1, seed=1),
+        policy=only_tail,
     )
     assert judged.verdict.outcome is Outcome.UNCHANGED
     assert judged.verdict.reason is Reason.WITHIN_BUDGET
 
 
 def test_a_regression_outranks_everything_else(make):
-    stored = tuple(make.run(latency__median=1.0, device_time__median=0.5) for _ in range(5))
+    stored = tuple(
+        make.run(latency__median=1.0, device_time__median=0.5) for _ in range(5)
+    )
     now = tuple(make.run(latency__median=9.0) for _ in range(5))
     judged = make.judge(make.baseline(stored), now)
     assert judged.verdict.outcome is Outcome.REGRESSED
@@ -703,4 +753,3 @@ def test_comparisons_are_counted(make):
     assert count_comparisons(resolve_policy("b", gate=False), baseline) == 0
     more = resolve_policy("b", specs=["p90=5%", "kernel_launches=+0"])
     assert count_comparisons(more, baseline) == 5
-

@@ -47,7 +47,9 @@ def test_three_runs_or_five_pairs():
     assert Look(paired=True).fewest_runs == 5
 
 
-@pytest.mark.parametrize("field", [{"index": -1}, {"comparisons": 0}, {"final_runs": 0}])
+@pytest.mark.parametrize(
+    "field", [{"index": -1}, {"comparisons": 0}, {"final_runs": 0}]
+)
 def test_an_impossible_look_is_refused(field):
     with pytest.raises(ValueError, match=f"Look.{next(iter(field))}="):
         Look(**field)

@@ -15,19 +15,33 @@ NODE = "benches/slow/bench_llm.py::bench_prefill[fp16-8]"
 
 
 def gates(policy, metric):
-    return {gate.statistic: gate.budget.text(metric.unit) for gate in policy.gates(metric)}
+    return {
+        gate.statistic: gate.budget.text(metric.unit) for gate in policy.gates(metric)
+    }
 
 
 @pytest.mark.parametrize("name", ["latency", "device_time", "step_time"])
 def test_latencies_are_gated_by_median_p99_and_floor(name):
     policy = resolve_policy(NODE)
-    assert gates(policy, METRICS[name]) == {"median": "5 %", "p99": "10 %", "floor": "5 %"}
-    assert [gate.witness for gate in policy.gates(METRICS[name])] == [False, False, True]
+    assert gates(policy, METRICS[name]) == {
+        "median": "5 %",
+        "p99": "10 %",
+        "floor": "5 %",
+    }
+    assert [gate.witness for gate in policy.gates(METRICS[name])] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_stage_is_gated_as_a_latency_and_a_phase_is_only_shown(make):
     policy = resolve_policy(NODE)
-    assert list(gates(policy, make.metric("stage:forward"))) == ["median", "p99", "floor"]
+    assert list(gates(policy, make.metric("stage:forward"))) == [
+        "median",
+        "p99",
+        "floor",
+    ]
     assert gates(policy, make.metric("phase:backward")) == {}
 
 
@@ -37,7 +51,10 @@ def test_request_times_have_no_witness(name):
 
 
 def test_a_recorded_time_is_gated_without_a_witness(make):
-    assert list(gates(resolve_policy(NODE), make.metric("queue_wait"))) == ["median", "p99"]
+    assert list(gates(resolve_policy(NODE), make.metric("queue_wait"))) == [
+        "median",
+        "p99",
+    ]
 
 
 def test_memory_is_gated_by_its_maximum_unless_it_is_that_of_a_process():
@@ -57,7 +74,11 @@ def test_some_metrics_are_only_shown(make, name):
     [
         ("throughput=5%", "throughput", {"mean": "5 %"}),
         ("kernel_launches=+0", "kernel_launches", {"max": "+0"}),
-        ("cpu_time=10%", "cpu_time", {"median": "10 %", "p99": "20 %", "floor": "10 %"}),
+        (
+            "cpu_time=10%",
+            "cpu_time",
+            {"median": "10 %", "p99": "20 %", "floor": "10 %"},
+        ),
         ("phase:backward=3%", "phase:backward", {"median": "3 %", "p99": "6 %"}),
         ("peak_memory=+2MiB", "peak_memory", {"max": "+2.00 MiB"}),
         ("peak_memory.mean=2%", "peak_memory", {"max": "5 %", "mean": "2 %"}),
@@ -80,10 +101,19 @@ def test_a_budget_that_names_a_metric_gates_it(make, spec, metric, expected):
         (["latency=+1ms"], {"median": "+1.00 ms", "p99": "10 %", "floor": "+1.00 ms"}),
         (["p99=20%", "3%"], {"median": "3 %", "p99": "6 %", "floor": "3 %"}),
         (["3%", "p99=20%"], {"median": "3 %", "p99": "20 %", "floor": "3 %"}),
-        (["benches/slow/*:median=9%"], {"median": "9 %", "p99": "18 %", "floor": "9 %"}),
+        (
+            ["benches/slow/*:median=9%"],
+            {"median": "9 %", "p99": "18 %", "floor": "9 %"},
+        ),
         (["benches/slow/*:9%"], {"median": "9 %", "p99": "18 %", "floor": "9 %"}),
-        (["benches/fast/*:median=9%"], {"median": "5 %", "p99": "10 %", "floor": "5 %"}),
-        (["*prefill[fp16-?]:median=9%"], {"median": "9 %", "p99": "18 %", "floor": "9 %"}),
+        (
+            ["benches/fast/*:median=9%"],
+            {"median": "5 %", "p99": "10 %", "floor": "5 %"},
+        ),
+        (
+            ["*prefill[fp16-?]:median=9%"],
+            {"median": "9 %", "p99": "18 %", "floor": "9 %"},
+        ),
         (["*[f]*:median=9%"], {"median": "5 %", "p99": "10 %", "floor": "5 %"}),
         ([NODE + ":median=9%"], {"median": "9 %", "p99": "18 %", "floor": "9 %"}),
         (["device_time=3%"], {"median": "5 %", "p99": "10 %", "floor": "5 %"}),
@@ -115,7 +145,10 @@ def test_a_marker_may_be_text_or_a_mapping(marker):
 
 def test_a_stage_may_be_named_with_and_without_a_glob(make):
     stage = make.metric("stage:forward")
-    assert gates(resolve_policy(NODE, specs=["stage:forward.p99=9%"]), stage)["p99"] == "9 %"
+    assert (
+        gates(resolve_policy(NODE, specs=["stage:forward.p99=9%"]), stage)["p99"]
+        == "9 %"
+    )
     glob = resolve_policy(NODE, specs=["benches/*:stage:forward=3%"])
     assert gates(glob, stage)["median"] == "3 %"
     assert gates(glob, METRICS["latency"])["median"] == "5 %"
@@ -142,7 +175,10 @@ def test_metrics_restricts_and_gate_false_silences():
 
 def test_metrics_that_the_marker_names_are_missed():
     policy = resolve_policy(
-        NODE, specs=["ttft=5%"], marker_budget={"e2e": "5%"}, metrics=("latency", "tpot")
+        NODE,
+        specs=["ttft=5%"],
+        marker_budget={"e2e": "5%"},
+        metrics=("latency", "tpot"),
     )
     assert policy.unknown_metrics(["latency"]) == ("e2e", "tpot")
     assert resolve_policy(NODE).unknown_metrics([]) == ()
@@ -189,7 +225,9 @@ def test_a_wrong_budget_is_refused_even_where_it_matches_nothing():
 def test_a_wrong_marker_is_named_as_a_marker():
     with pytest.raises(UsageError, match=r"@pytest.mark.perfgate budget='floor=5%'"):
         resolve_policy(NODE, marker_budget={"floor": "5%"})
-    with pytest.raises(UsageError, match=r"@pytest.mark.perfgate limit='p99<=fast'|limit p99="):
+    with pytest.raises(
+        UsageError, match=r"@pytest.mark.perfgate limit='p99<=fast'|limit p99="
+    ):
         resolve_policy(NODE, marker_limit={"p99": "<=fast"})
 
 
@@ -218,6 +256,7 @@ def test_no_budget_is_negative_or_not_a_number(value):
         ("peak_memory<=2GiB", (None, "peak_memory", None, "<=", 2.0**31, "B")),
         ("stage:forward<=1ms", (None, "stage:forward", None, "<=", 0.001, "s")),
         ("hits>=3", (None, "hits", None, ">=", 3.0, "")),
+        ("p90>=3/s", (None, None, "p90", ">=", 3.0, "1/s")),
         ("p90<=70 points", (None, None, "p90", "<=", 70.0, "points")),
     ],
 )

@@ -76,7 +76,12 @@ def test_nothing_measured_is_no_success():
 
 def test_worst_first_and_equals_keep_their_order():
     found = worst_first(
-        results(Outcome.UNCHANGED, Outcome.REGRESSED, Outcome.INCONCLUSIVE, Outcome.REGRESSED)
+        results(
+            Outcome.UNCHANGED,
+            Outcome.REGRESSED,
+            Outcome.INCONCLUSIVE,
+            Outcome.REGRESSED,
+        )
     )
     assert [one.benchmark for one in found] == ["b1", "b3", "b2", "b0"]
 
@@ -86,7 +91,12 @@ def test_worst_first_and_equals_keep_their_order():
     [
         ((Outcome.UNCHANGED,), "1 benchmark: 1 unchanged"),
         (
-            (Outcome.UNCHANGED, Outcome.REGRESSED, Outcome.NO_BASELINE, Outcome.UNCHANGED),
+            (
+                Outcome.UNCHANGED,
+                Outcome.REGRESSED,
+                Outcome.NO_BASELINE,
+                Outcome.UNCHANGED,
+            ),
             "4 benchmarks: 1 regressed, 1 without a baseline, 2 unchanged",
         ),
         (

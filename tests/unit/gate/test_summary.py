@@ -4,17 +4,21 @@ import pytest
 from pytest_perfgate.gate.budgets import SHARE
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.model import METRICS, Health, Measurement, Metric, Plan, Samples
+from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Samples
 
 
 def measurement(*series, iterations=None, inner_loop=1, **others):
-    samples = tuple(Samples(metric=metric, values=tuple(values)) for metric, values in series)
+    samples = tuple(
+        Samples(metric=metric, values=tuple(values)) for metric, values in series
+    )
     return Measurement(
         benchmark="b",
         nodeid="b",
         run=0,
         plan=Plan(
-            iterations=iterations or len(samples[0].values), warmup=0, inner_loop=inner_loop
+            iterations=iterations or len(samples[0].values),
+            warmup=0,
+            inner_loop=inner_loop,
         ),
         samples=samples,
         **others,
@@ -77,10 +81,14 @@ def test_each_metric_has_its_own_main_statistic(make):
 
 
 def test_extra_statistics_are_added_where_they_belong():
-    policy = resolve_policy("b", specs=["p90=5%", "ttft.mean=5%", "throughput.median=5%"])
+    policy = resolve_policy(
+        "b", specs=["p90=5%", "ttft.mean=5%", "throughput.median=5%"]
+    )
     summary = summarise(
         measurement(
-            (LATENCY, times(100)), (METRICS["ttft"], times(10)), (METRICS["throughput"], [3.0])
+            (LATENCY, times(100)),
+            (METRICS["ttft"], times(10)),
+            (METRICS["throughput"], [3.0]),
         ),
         extra_statistics=policy.extra_statistics,
     )

@@ -100,9 +100,13 @@ def test_inconclusive_is_refused_unless_forced(record, stored):
     assert forced.verdict.reason is Reason.REPLACED
 
 
-@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.INVALID, Outcome.MISSING, Outcome.SKIPPED])
+@pytest.mark.parametrize(
+    "outcome", [Outcome.ERROR, Outcome.INVALID, Outcome.MISSING, Outcome.SKIPPED]
+)
 def test_what_failed_is_refused_even_by_force(record, stored, outcome):
-    update = update_baseline(stored, record(), verdict=verdict(outcome, Reason.CRASHED), force=True)
+    update = update_baseline(
+        stored, record(), verdict=verdict(outcome, Reason.CRASHED), force=True
+    )
     assert update.refused
     assert update.verdict.outcome is outcome
 
@@ -112,7 +116,9 @@ def test_what_failed_is_refused_even_by_force(record, stored, outcome):
     [({"disturbed": True}, Reason.DISTURBED), ({"steady": False}, Reason.NOT_STEADY)],
 )
 @pytest.mark.parametrize(("bad", "refused"), [(2, False), (3, True)])
-def test_a_disturbed_session_is_refused_even_by_force(make, record, flaw, reason, bad, refused):
+def test_a_disturbed_session_is_refused_even_by_force(
+    make, record, flaw, reason, bad, refused
+):
     runs = (
         *make.runs("latency__median", [1.0] * (10 - bad)),
         *make.runs("latency__median", [1.0] * bad, **flaw),
@@ -140,7 +146,10 @@ def test_what_serves_only_a_limit_is_not_stored(record):
         replace(
             run,
             statistics={
-                "latency": {**run.statistics["latency"], "p99/8": RunStatistic(value=1.0)},
+                "latency": {
+                    **run.statistics["latency"],
+                    "p99/8": RunStatistic(value=1.0),
+                },
                 "latency<=0.15": {"share-beyond": RunStatistic(value=0.0)},
             },
         )
@@ -153,4 +162,3 @@ def test_what_serves_only_a_limit_is_not_stored(record):
 def test_a_stored_baseline_needs_a_verdict(record, stored):
     with pytest.raises(ValueError, match="verdict=None"):
         update_baseline(stored, record())
-

@@ -83,7 +83,9 @@ def test_welch_also_where_the_baseline_is_the_noisy_side():
 def test_three_sessions_do_not_yet_tell_how_sessions_differ():
     sessions = [[0.0, 0.01, 0.02], [0.1, 0.11, 0.12], [0.2, 0.21, 0.22]]
     found = two_samples(sessions, [0.1, 0.11, 0.12])
-    assert found.session_variance == pytest.approx((found.spread / 4) ** 2 * (1 + 1 / 3))
+    assert found.session_variance == pytest.approx(
+        (found.spread / 4) ** 2 * (1 + 1 / 3)
+    )
 
 
 def test_four_sessions_tell_how_sessions_differ():
@@ -134,7 +136,8 @@ def test_one_value_has_no_variance():
 
 
 @pytest.mark.parametrize(
-    ("spread", "percent"), [(0.005, 5.8), (0.01, 6.5), (0.02, 8.1), (0.03, 9.6), (0.05, 12.8)]
+    ("spread", "percent"),
+    [(0.005, 5.8), (0.01, 6.5), (0.02, 8.1), (0.03, 9.6), (0.05, 12.8)],
 )
 def test_what_ten_runs_against_twelve_can_see(spread, percent):
     seen = detectable(estimate_of(spread), theta=THETA, runs=12)
@@ -152,7 +155,9 @@ def test_sessions_make_the_gate_less_sharp():
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("sessions", [False, True])
 @pytest.mark.parametrize("spread", [0.005, 0.02, 0.04])
-def test_the_runs_needed_are_the_smallest_number_that_is_enough(spread, paired, sessions):
+def test_the_runs_needed_are_the_smallest_number_that_is_enough(
+    spread, paired, sessions
+):
     between = 0.0 if paired else 1e-5
     found = estimate_of(spread, paired=paired, session=between)
     needed = runs_needed(found, theta=THETA, alpha=0.015, sessions=sessions)

@@ -26,7 +26,10 @@ def test_type_8_is_the_median_unbiased_quantile(share):
 
 def test_the_standard_error_is_near_the_true_one_for_independent_samples():
     draws = generator().lognormal(0, 0.05, (400, 1000))
-    truth = {"median": np.median(draws, axis=1).std(), "p99": np.quantile(draws, 0.99, axis=1).std()}
+    truth = {
+        "median": np.median(draws, axis=1).std(),
+        "p99": np.quantile(draws, 0.99, axis=1).std(),
+    }
     shares = {"median": 0.5, "p99": 0.99}
     found = [standard_errors(draws[i], shares) for i in range(40)]
     for name, value in truth.items():
@@ -45,7 +48,9 @@ def test_the_standard_error_grows_with_the_likeness_of_neighbours():
 
 def test_the_same_samples_always_have_the_same_standard_error():
     values = generator().normal(size=333)
-    assert standard_errors(values, {"p95": 0.95}) == standard_errors(values, {"p95": 0.95})
+    assert standard_errors(values, {"p95": 0.95}) == standard_errors(
+        values, {"p95": 0.95}
+    )
 
 
 def test_a_single_sample_says_nothing_about_its_spread():
@@ -107,4 +112,6 @@ def test_a_trend_through_zero_is_no_ratio(values):
 
 def test_ties_share_their_ranks():
     # steps of equal values: a trend, seen through many ties
-    assert drift([1.0] * 100 + [1.2] * 100 + [1.4] * 100) == pytest.approx(math.log(1.4))
+    assert drift([1.0] * 100 + [1.2] * 100 + [1.4] * 100) == pytest.approx(
+        math.log(1.4)
+    )
