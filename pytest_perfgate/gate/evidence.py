@@ -1,9 +1,9 @@
 """The numbers that two sides of runs hold of one statistic, and their estimate."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.looks import Look
@@ -40,15 +40,9 @@ class Numbers:
     baseline: tuple[tuple[RunStatistic, ...], ...]
     """By session; sessions that do not have the statistic are left out."""
     candidate: tuple[RunStatistic, ...]
+    base_values: tuple[float, ...]
+    values: tuple[float, ...]
     sessions_left_out: int = 0
-
-    @property
-    def base_values(self) -> tuple[float, ...]:
-        return tuple(one.value for one in chain.from_iterable(self.baseline))
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        return tuple(one.value for one in self.candidate)
 
 
 def collect(sides: Sides, metric: Metric, statistic: str) -> Numbers:
@@ -62,11 +56,14 @@ def collect(sides: Sides, metric: Metric, statistic: str) -> Numbers:
         for column in columns
         if all(one is not None for one in column)
     ]
-    found = [run.get(metric.name, statistic) for run in sides.candidate]
+    column = [run.get(metric.name, statistic) for run in sides.candidate]
+    found = tuple(one for one in column if one is not None)
     return Numbers(
         metric=metric,
         baseline=tuple(complete),
-        candidate=tuple(one for one in found if one is not None),
+        candidate=found,
+        base_values=tuple(one.value for one in chain.from_iterable(complete)),
+        values=tuple(one.value for one in found),
         sessions_left_out=len(columns) - len(complete),
     )
 
@@ -82,8 +79,11 @@ class Scale:
     def _sign(self) -> float:
         return 1.0 if self.better is Better.LOWER else -1.0
 
-    def to(self, value: float) -> float:
-        return self._sign * (value if self.absolute else math.log(value))
+    def to(self, values: Iterable[float]) -> list[float]:
+        sign = self._sign
+        if self.absolute:
+            return [sign * value for value in values]
+        return [sign * math.log(value) for value in values]
 
     def back(self, number: float) -> float:
         number *= self._sign
@@ -93,9 +93,11 @@ class Scale:
         """Turn an effect into a ratio, or leave it a difference."""
         return delta if self.absolute else math.exp(delta)
 
-    def variance(self, one: RunStatistic) -> float:
-        """Variance of a run's number within its run."""
-        return (one.se if self.absolute else one.se / one.value) ** 2
+    def variances(self, runs: Iterable[RunStatistic]) -> list[float]:
+        """Give the variance of each run's number within its run."""
+        if self.absolute:
+            return [one.se**2 for one in runs]
+        return [(one.se / one.value) ** 2 for one in runs]
 
 
 def scale_of(metric: Metric, budget: Budget) -> Scale:
@@ -121,25 +123,23 @@ def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
 
     Where the scale is relative all values must be positive.
     """
-    sessions = [
-        [scale.to(one.value) for one in session] for session in numbers.baseline
-    ]
-    candidate = [scale.to(one.value) for one in numbers.candidate]
-    flat = list(chain.from_iterable(sessions))
+    flat = scale.to(numbers.base_values)
+    candidate = scale.to(numbers.values)
     floor = SPREAD_FLOOR
     if scale.absolute:
         # a thousandth of the value, or of 1 where the value is nothing
         floor *= abs(sample_mean(flat)) or 1.0
-    base_within = [scale.variance(one) for one in chain(*numbers.baseline)]
-    within = [scale.variance(one) for one in numbers.candidate]
+    base_within = scale.variances(chain.from_iterable(numbers.baseline))
+    within = scale.variances(numbers.candidate)
     if look.paired:
         return pairs(
             [now - before for before, now in zip(flat, candidate, strict=True)],
             within_variance=sample_mean(base_within) + sample_mean(within),
             spread_floor=floor,
         )
+    ordered = iter(flat)
     return two_samples(
-        sessions,
+        [list(islice(ordered, len(session))) for session in numbers.baseline],
         candidate,
         within_variance=sample_mean(base_within + within),
         spread_floor=floor,
@@ -158,12 +158,9 @@ def comparison(
     if bar is not None:
         seen = detectable(found, theta=bar.theta, runs=look.final_runs)
         seen = seen if scale.absolute else math.expm1(seen)
-    flat = [scale.to(value) for value in numbers.base_values]
     return Comparison(
-        baseline=scale.back(sample_mean(flat)),
-        candidate=scale.back(
-            sample_mean([scale.to(value) for value in numbers.values])
-        ),
+        baseline=scale.back(sample_mean(scale.to(numbers.base_values))),
+        candidate=scale.back(sample_mean(scale.to(numbers.values))),
         ratio=scale.effect(found.delta),
         low=scale.effect(found.lower(look.red)),
         high=scale.effect(found.upper(look.green)),
@@ -199,11 +196,7 @@ def recorded_detectable(
         return None
     scale = scale_of(metric, budget)
     # the candidate is taken to be as noisy: the baseline against itself
-    alike = Numbers(
-        metric=metric,
-        baseline=numbers.baseline,
-        candidate=tuple(chain(*numbers.baseline)),
-    )
+    alike = replace(numbers, candidate=tuple(chain(*numbers.baseline)), values=values)
     found = estimate(alike, scale, Look(final_runs=look.final_runs))
     theta = bar_of(budget).theta
     return math.expm1(detectable(found, theta=theta, runs=look.final_runs))

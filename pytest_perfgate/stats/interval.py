@@ -118,12 +118,11 @@ def two_samples(
     """
     runs = list(chain.from_iterable(baseline))
     least = max(spread_floor**2, within_variance)
-    var_base = max(sample_variance(runs), least)
-    var_cand = max(sample_variance(candidate), least)
+    raw_base, raw_cand = sample_variance(runs), sample_variance(candidate)
+    var_base, var_cand = max(raw_base, least), max(raw_cand, least)
     n_base, n_cand = len(runs), len(candidate)
     df: float = n_base + n_cand - 2
-    pooled = (n_base - 1) * sample_variance(runs)
-    pooled += (n_cand - 1) * sample_variance(candidate)
+    pooled = (n_base - 1) * raw_base + (n_cand - 1) * raw_cand
     spread2 = max(pooled / df, least)
     se2 = spread2 * (1 / n_base + 1 / n_cand)
     changed = _variability_changed(var_base, var_cand, n_base, n_cand)
