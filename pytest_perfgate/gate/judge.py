@@ -45,7 +45,6 @@ _ORDER = (
     Outcome.NO_BASELINE,
     Outcome.INCONCLUSIVE,
 )
-_FINE = {Outcome.UNCHANGED, Outcome.IMPROVED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +314,8 @@ def _conclude(
 
 
 def _combined(gated: Sequence[Judgement], case: _Case) -> Verdict:
-    if not case.stored and not any(one.outcome is Outcome.REGRESSED for one in gated):
+    red = {Outcome.REGRESSED, Outcome.ERROR}
+    if not case.stored and not any(one.outcome in red for one in gated):
         return Verdict(outcome=Outcome.NO_BASELINE, reason=Reason.NOTHING_STORED)
     for outcome in _ORDER:
         alike = [one.verdict for one in gated if one.outcome is outcome]

@@ -145,6 +145,9 @@ def test_a_limit_on_nothing_there_is_an_error(make):
     found = judge(make, runs, "ttft.median<=1s")[1]
     assert (found.outcome, found.reason) == (Outcome.ERROR, Reason.METRIC_ABSENT)
     assert "ttft.median<=1s names no metric" in found.verdict.detail
+    # and no missing baseline hides it
+    judged = judge(make, runs, "ttft.median<=1s")[0]
+    assert judged.verdict.outcome is Outcome.ERROR
     two = tuple(make.run(queue_wait__median=1.0, backlog__median=1.0) for _ in range(3))
     assert judge(make, two, "median<=1s")[1].reason is Reason.METRIC_ABSENT
 
