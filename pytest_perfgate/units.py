@@ -199,7 +199,8 @@ def format_value(value: float, unit: str) -> str:
         return format_duration(value)
     if unit == "B":
         return format_bytes(value)
-    number = f"{value:.0f}" if value == round(value) else f"{value:.4g}"
+    whole = value == round(value) or abs(value) >= 1000
+    number = f"{value:,.0f}" if whole else f"{value:.4g}"
     if unit in {"", "1"}:
         return number
     return (

@@ -26,7 +26,9 @@ on each side over all its runs."""
 
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _TAIL_FROM = 0.9
-_SHOWN_ONLY = frozenset({"throughput", "mfu", "cpu_time", "reserved_memory"})
+_SHOWN_ONLY = frozenset(
+    {"throughput", "mfu", "cpu_time", "reserved_memory", "host_peak_memory"}
+)
 _WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e"})
 
 
@@ -84,9 +86,6 @@ def main_statistic(metric: Metric) -> str:
 
 def gated_by_default(metric: Metric) -> bool:
     """Tell whether a metric is gated though no budget names it."""
-    if metric.name == "peak_memory":
-        # the peak of a whole process has the collector's moods in it
-        return not metric.definition.startswith("process")
     shown = metric.exact or metric.name in _SHOWN_ONLY
     return not shown and not metric.name.startswith("phase:")
 

@@ -4,7 +4,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from math import log2
 from pathlib import Path
@@ -116,17 +116,38 @@ def cpu_key(model: str, cores: int) -> str:
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Name the CPU, as the kernel does or as the platform does."""
+    """Name the CPU, as the kernel does or as the platform does.
+
+    A virtual machine may say no more than `AMD EPYC`, which is many CPUs of
+    very different speed: then family, model and stepping complete the name.
+    """
+    facts = _cpu_facts(cpuinfo)
+    named = next((facts[name] for name in _MODEL_NAMES if facts.get(name)), "")
+    if named and not any(letter.isdigit() for letter in named):
+        named = " ".join((named, *_numbers(facts)))
+    return named or platform.processor() or platform.machine()
+
+
+_MODEL_NAMES = ("model name", "Model", "cpu model")
+
+
+def _cpu_facts(cpuinfo: Path) -> dict[str, str]:
+    """Return what the kernel says of the first CPU."""
     try:
-        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if _names_model(line))
-    return next(named, "") or platform.processor() or platform.machine()
+        return {}
+    facts: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        facts.setdefault(name.strip(), value.strip())
+    return facts
 
 
-def _names_model(line: str) -> bool:
-    return line.partition(":")[0].strip() in {"model name", "Model", "cpu model"}
+def _numbers(facts: Mapping[str, str]) -> Iterator[str]:
+    for name in ("cpu family", "model", "stepping"):
+        if facts.get(name):
+            yield f"{name.removeprefix('cpu ')} {facts[name]}"
 
 
 def memory_class_gib(memory_bytes: int | None) -> int | None:

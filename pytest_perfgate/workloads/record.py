@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pytest_perfgate.errors import BadSample, UsageError
 from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.model import Better, Measurement, Metric, Plan, Samples
+from pytest_perfgate.model import METRICS, Better, Measurement, Metric, Plan, Samples
 from pytest_perfgate.workloads.assembly import samples as checked
 from pytest_perfgate.workloads.assembly import torch_threads, workload_digest
 from pytest_perfgate.workloads.target import Target
@@ -33,6 +33,7 @@ def recorded(
         raise UsageError(
             f"{where}: unit={unit!r} is no unit; write 's', 'B', '1' or your own"
         )
+    _check_known(name, unit, better, where)
     metric = Metric(
         name=name,
         unit=unit,
@@ -42,6 +43,22 @@ def recorded(
     )
     values = [_number(value, index, where) for index, value in enumerate(samples)]
     return checked(metric, values, where=where)
+
+
+def _check_known(name: str, unit: str, better: str, where: str) -> None:
+    """Refuse to call by a known metric's name what is measured in another unit."""
+    known = METRICS.get(name)
+    if known is None:
+        return
+    units_fit = unit == known.unit or (
+        known.unit == "1/s" and unit.endswith(known.unit[1:])
+    )
+    if not units_fit or better != known.better:
+        raise UsageError(
+            f"{where}: unit={unit!r}, better={better!r}, but {name} is in "
+            f"{known.unit!r} and {known.better} is better; convert the numbers, or "
+            "give the metric a name of its own"
+        )
 
 
 def _number(value: object, index: int, where: str) -> float:
@@ -61,7 +78,7 @@ def record_only(
 ) -> Measurement:
     """Make the record of a test that only handed numbers over."""
     plan = Plan(
-        iterations=max(len(series.values) for series in records.values()),
+        iterations=1,  # how many numbers a tool hands over is no matter of ours
         warmup=0,
         seed=context.seed,
         threads=torch_threads(),

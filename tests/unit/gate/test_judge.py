@@ -267,6 +267,15 @@ def test_unless_the_whole_interval_lies_beyond_twice_the_budget(make, baseline):
     assert fast.verdict.outcome is Outcome.IMPROVED
 
 
+def test_runs_that_drift_now_up_now_down_are_spread_not_drift(make, baseline):
+    up = make.noisy(MEDIAN, 6, drift={"latency": 0.05}, seed=1)
+    down = make.noisy(MEDIAN, 6, drift={"latency": -0.05}, seed=2)
+    judged = make.judge(baseline, (*up, *down))
+    assert judged.verdict.outcome is Outcome.UNCHANGED
+    mostly_up = make.judge(baseline, (*up, up[0], *down[:5]))
+    assert mostly_up.verdict.reason is Reason.NOT_STEADY
+
+
 def test_a_drift_within_a_quarter_of_the_budget_is_let_pass(make, baseline):
     judged = make.judge(
         baseline, make.noisy(MEDIAN, 12, drift={"latency": 0.012}, seed=1)

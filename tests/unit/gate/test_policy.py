@@ -60,7 +60,7 @@ def test_a_recorded_time_is_gated_without_a_witness(make):
 def test_memory_is_gated_by_its_maximum_unless_it_is_that_of_a_process():
     policy = resolve_policy(NODE)
     assert gates(policy, METRICS["peak_memory"]) == {"max": "5 %"}
-    process = Metric(name="peak_memory", unit="B", definition="process-peak/1")
+    process = Metric(name="host_peak_memory", unit="B", definition="process-peak/1")
     assert gates(policy, process) == {}
 
 

@@ -53,7 +53,12 @@ def test_keys_of_gpus():
 @pytest.mark.parametrize(
     ("text", "model"),
     [
-        ("processor\t: 0\nmodel\t: 17\nmodel name\t: AMD EPYC\n", "AMD EPYC"),
+        (
+            "processor\t: 0\ncpu family\t: 25\nmodel\t: 17\n"
+            "model name\t: AMD EPYC\nstepping\t: 1\n",
+            "AMD EPYC family 25 model 17 stepping 1",
+        ),
+        ("model\t: 17\nmodel name\t: AMD EPYC 7B13\n", "AMD EPYC 7B13"),
         ("Hardware\t: x\nModel\t\t: Raspberry Pi 5\n", "Raspberry Pi 5"),
         ("processor\t: 0\n", "fallback"),
         (None, "fallback"),
