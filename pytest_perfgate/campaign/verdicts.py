@@ -127,7 +127,8 @@ class Verdicts:
         """Return the runs that were made to confirm a flag."""
         if entry.screened is None:
             return ()
-        return self.summaries(entry.nodeid, benchmark, entry.runs, sorted(entry.runs))
+        fresh = entry.usable(CONFIRMING_RUNS)
+        return self.summaries(entry.nodeid, benchmark, entry.runs, fresh)
 
     def summaries(
         self,
@@ -197,6 +198,8 @@ class Verdicts:
         *,
         out_of_time: bool,
     ) -> Verdict:
+        if not self._policies[entry.nodeid].gate:
+            return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
         forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
         if forbidding:
             hardware = any(d.forbids for d in self._machine(benchmark))

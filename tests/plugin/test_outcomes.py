@@ -228,6 +228,27 @@ def test_an_expected_regression_is_absorbed(stored):
     result.assert_outcomes(xfailed=1)
 
 
+def test_an_expected_failure_of_a_body_is_no_skip(stored):
+    stored.bench(
+        "import pytest\n"
+        "@pytest.mark.xfail(reason='known')\n"
+        "def bench_one(perfgate):\n    perfgate(lambda: None)\n    assert 0\n"
+    )
+    result, outcomes = judge(stored)
+    assert (result.ret, outcomes[BENCH]) == (0, ("error", "body-raised"))
+    result.assert_outcomes(xfailed=1)
+
+
+def test_what_an_expectation_keeps_from_running_is_missing(stored):
+    stored.bench(
+        "import pytest\n"
+        "@pytest.mark.xfail(run=False, reason='known')\n"
+        "def bench_one(perfgate):\n    perfgate(lambda: None)\n"
+    )
+    result, outcomes = judge(stored)
+    assert (result.ret, outcomes[BENCH]) == (14, ("missing", "skipped-now"))
+
+
 def test_a_strictly_expected_regression_that_does_not_come_fails(stored):
     stored.bench(
         "import pytest\n"
@@ -257,8 +278,9 @@ def test_a_benchmark_that_is_not_gated_never_fails(stored):
     )
     stored.device({"*": {"factor": 2}}, salt=1)
     result, outcomes = judge(stored)
-    assert result.ret == 0
-    assert outcomes[BENCH][0] != "regressed"
+    assert (result.ret, outcomes[BENCH]) == (0, ("skipped", "not-gated"))
+    stored.baseline().unlink()
+    assert judge(stored)[0].ret == 0
 
 
 def test_junit_tells_outcomes_apart(stored):
