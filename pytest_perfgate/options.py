@@ -60,7 +60,7 @@ OPTIONS: tuple[Option, ...] = (
         "update-force",
         None,
         "",
-        "like --perfgate-update, and replace what was stored even where the data cannot tell",
+        "like --perfgate-update, and add the session also where the data cannot tell",
         JUDGING,
         ini=False,
     ),

@@ -64,8 +64,8 @@ def update_baseline(
         keeps the latest ten, which is how the gate learns how much this
         machine drifts. `improved`, `regressed` and another plan, other
         hardware or another definition of a metric replace all sessions, and
-        the anchor with them. `inconclusive` is refused unless forced, which
-        replaces too. What failed, was disturbed or never became steady is
+        the anchor with them. `inconclusive` is refused unless forced: then it is
+        one more session, for nothing shows that anything changed. What failed, was disturbed or never became steady is
         refused always.
     """
     reason = _unfit(recording)
@@ -89,11 +89,12 @@ def _by_verdict(
         case Outcome.INCONCLUSIVE if not force:
             detail = f"{verdict.reason}; --perfgate-update-force stores it all the same"
             return _refused(Outcome.INCONCLUSIVE, verdict.reason, detail)
+        case Outcome.INCONCLUSIVE:
+            return _added(stored, recording)  # nothing shows that it changed
         case (
             Outcome.IMPROVED
             | Outcome.REGRESSED
             | Outcome.INCOMPARABLE
-            | Outcome.INCONCLUSIVE
             | Outcome.NO_BASELINE
         ):
             return _stored(recording, Reason.REPLACED, f"was {verdict.outcome}")

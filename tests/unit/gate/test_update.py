@@ -97,7 +97,7 @@ def test_inconclusive_is_refused_unless_forced(record, stored):
     assert update.verdict.outcome is Outcome.INCONCLUSIVE
     assert "--perfgate-update-force" in update.verdict.detail
     forced = update_baseline(stored, record(), verdict=doubt, force=True)
-    assert forced.verdict.reason is Reason.REPLACED
+    assert forced.verdict.reason is Reason.SESSION_ADDED
 
 
 @pytest.mark.parametrize(
