@@ -233,6 +233,10 @@ class Conduct:
                 if result.verdict.outcome in {Outcome.REGRESSED, Outcome.ERROR}
             )
 
+    def warnings(self) -> Sequence[protocol.Record]:
+        """Return what workers were warned of."""
+        return self._ledger.warnings
+
     def all_results(self) -> tuple[BenchmarkResult, ...]:
         found = [result for results in self._results.values() for result in results]
         return (*found, *self._missing)

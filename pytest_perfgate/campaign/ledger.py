@@ -14,6 +14,7 @@ REPEATS = 3
 SAME_LOSSES = 2
 """The same crash or hang so many times ends a benchmark."""
 XPASS_STRICT = "[XPASS(strict)]"
+NOT_RUN = "[NOTRUN]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +160,9 @@ class Ledger:
         entry = self.entries[record["nodeid"]]
         report = record["report"]
         entry.reports[self._run].append(report)
-        if report["outcome"] == "skipped":
+        if failed_as_expected(report):
+            entry.failures.append(_failure(report, self._run))
+        elif report["outcome"] == "skipped":
             entry.skipped_runs.append(self._run)
         elif report["outcome"] == "failed" and not passed_strictly(report):
             entry.failures.append(_failure(report, self._run))
@@ -197,6 +200,16 @@ class Ledger:
             if benchmark in run:
                 return run[benchmark].plan
         return None
+
+
+def failed_as_expected(report: dict[str, Any]) -> bool:
+    """Whether an xfail's body ran and failed, which pytest reports as a skip."""
+    expected = report.get("wasxfail")
+    return (
+        report["outcome"] == "skipped"
+        and expected is not None
+        and NOT_RUN not in expected
+    )
 
 
 def passed_strictly(report: dict[str, Any]) -> bool:

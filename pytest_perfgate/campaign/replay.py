@@ -6,13 +6,16 @@ verdict, so that `-x`, `--lf`, `xfail`, JUnit and other plugins see ordinary
 passes and failures.
 """
 
-from collections.abc import Sequence
+import builtins
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 
 from pytest_perfgate.campaign.ledger import Entry, passed_strictly
 from pytest_perfgate.model import BenchmarkResult, Outcome
+from pytest_perfgate.protocol import Record
 from pytest_perfgate.reports.failure import failure_text, one_line
 from pytest_perfgate.reports.junit import properties
 
@@ -28,6 +31,8 @@ LETTERS: dict[str, tuple[str, str, dict[str, bool]]] = {
 }
 """How outcomes that pytest has no word for look in its progress and totals."""
 _ATTRIBUTE = "perfgate_outcome"
+_UNCOUNTED = ("", "", ("", dict[str, bool]()))
+"""How a call looks that is told by another of its item's reports."""
 Reports = list[pytest.TestReport]
 
 
@@ -49,6 +54,35 @@ def _revive_one(config: pytest.Config, data: dict[str, Any]) -> pytest.TestRepor
     return report
 
 
+def forward_warnings(config: pytest.Config, records: Iterable[Record]) -> None:
+    """Let pytest list what benchmarks warned of while they ran.
+
+    What is warned of while collecting is known already: the manager collects too.
+    """
+    for record in records:
+        if record["when"] == "runtest":
+            config.hook.pytest_warning_recorded.call_historic(
+                kwargs={
+                    "warning_message": _warning(record),
+                    "when": record["when"],
+                    "nodeid": record["nodeid"],
+                    "location": None,
+                }
+            )
+
+
+def _warning(record: Record) -> warnings.WarningMessage:
+    name = record["category"]
+    known = getattr(builtins, name, None)
+    return warnings.WarningMessage(
+        message=record["message"],
+        # only its name is shown: a class of the user's need not be imported here
+        category=known if known is not None else type(name, (Warning,), {}),
+        filename=record["filename"],
+        lineno=record["lineno"],
+    )
+
+
 def last_complete(entry: Entry) -> Sequence[dict[str, Any]]:
     """Return the reports of the run to show: the first that failed, else the last whole one."""
     failed = next((f.run for f in entry.failures), None)
@@ -68,13 +102,16 @@ def judged(
     results : of this item, worst first
     red : whether the verdict fails the session
     """
-    worst = results[0]
+    told = any(report.failed and report.when != "call" for report in reports)
     for report in reports:
         if report.when != "setup":  # JUnit takes them from the tear-down
             for result in results:
                 report.user_properties.extend(properties(result))
-        if report.when == "call":
-            _rewrite(report, results, worst, red=red)
+        if report.when == "call" and told:
+            # a tear-down that raised fails for itself: its call neither passed nor failed
+            setattr(report, _ATTRIBUTE, results[0].verdict.outcome.value)
+        elif report.when == "call":
+            _rewrite(report, results, results[0], red=red)
     return reports
 
 
@@ -158,6 +195,8 @@ def status(
 ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
     """Return category, letter and word for an outcome that is ours alone."""
     outcome = getattr(report, _ATTRIBUTE, None)
+    if outcome == Outcome.ERROR and report.passed:
+        return _UNCOUNTED
     if outcome not in LETTERS or hasattr(report, "wasxfail"):
         return None
     letter, word, markup = LETTERS[outcome]

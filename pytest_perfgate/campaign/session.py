@@ -119,7 +119,8 @@ class Manager:
         )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.nodeid.endswith(".py"):
+        # a file that cannot be imported may hold anything: it is not judged
+        if report.nodeid.endswith(".py") and not report.failed:
             self._files.add(report.nodeid)
 
     def _collected(self) -> Collected:
@@ -157,8 +158,11 @@ class Manager:
         try:
             self._conduct.run()
             self._results = self._conduct.by_item()
+        except UsageError as error:
+            raise pytest.UsageError(f"perfgate: {error}") from None
         except PerfGateError as error:
             self._broken = str(error)
+        replay.forward_warnings(self._config, self._conduct.warnings())
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
         """Hand on what the workers saw; nothing of the item is set up here."""
