@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pytest_perfgate.measure.environment import hardware
-
 from pytest_perfgate.measure.device import resolve_device
+from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.store import BaselineStore
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -28,7 +28,12 @@ _NO_TESTS = 5
 def cpu_s(folder: Path, *arguments: str) -> float:
     """Return the CPU seconds of one pytest start on an empty test file."""
     command = [sys.executable, "-m", "pytest", "-q", *arguments, "test_empty.py"]
-    child = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    # pytest compiles plugins anew at each start where it may not keep the result
+    unset = {"PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS"}
+    environment = {n: value for n, value in os.environ.items() if n not in unset}
+    child = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != _NO_TESTS:

@@ -48,9 +48,7 @@ def row(option: Option) -> str:
     ini = f"`{option.dest}`" if option.ini else "–"
     keyword = f"`{option.keyword}`" if option.marker else "–"
     default = f"`{option.default}`" if option.default else "–"
-    return (
-        f"| `{cell(flag)}` | {ini} | {keyword} | {default} | {cell(option.help)} |"
-    )
+    return f"| `{cell(flag)}` | {ini} | {keyword} | {default} | {cell(option.help)} |"
 
 
 def page() -> str:
