@@ -48,6 +48,7 @@ class Reason(StrEnum):
     OVER_LIMIT = "over-limit"
     WITHIN_LIMIT = "within-limit"
     COUNT_OVER_BUDGET = "count-over-budget"
+    CREPT = "crept-past-anchor"
     COUNT_EQUAL = "count-within-budget"
     # inconclusive
     TOO_NOISY = "too-noisy"
@@ -338,6 +339,9 @@ class Comparison:
     absolute: bool = False
     """True where a budget is absolute: `ratio`, `low`, `high`, `spread` and
     `detectable` are then differences in the metric's own unit."""
+    q_value: float | None = None
+    """`p_identity` in the light of all others of the session, for information:
+    the share of false alarms if everything this clear were called slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,6 +366,8 @@ class Judgement:
     bound: str = ""
     """The budget or limit in words: `5 %`, `+0`, `<= 150 ms`."""
     remarks: tuple[str, ...] = ()
+    anchor: bool = False
+    """True where it is held against the anchor session, for slow creep."""
 
     @property
     def outcome(self) -> Outcome:
@@ -389,6 +395,21 @@ class BenchmarkResult:
     remarks: tuple[str, ...] = ()
     text: str = ""
     """What a body or a crash said, for `error` and `invalid`."""
+    attempt: int = 1
+    """How often this commit was judged against this baseline, this time included."""
+    earlier_runs: int = 0
+    """How many of `runs`, the first ones, were made by earlier attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """How far the machine as a whole moved between baseline and now."""
+
+    ratio: float
+    """The median benchmark's; above 1 is worse."""
+    benchmarks: int
+    share: float
+    """How many of them moved this way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,3 +427,4 @@ class Report:
     """The options the session was judged by, as given."""
     cost: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
+    shift: Shift | None = None

@@ -37,6 +37,10 @@ ADVICE: dict[Reason, str] = {
     ),
     Reason.OVER_LIMIT: "make it faster, or change the limit where it is set",
     Reason.COUNT_OVER_BUDGET: f"an exact count has no noise to blame; {_ACCEPT}",
+    Reason.CREPT: (
+        "each step was within its budget, and together they are not: look at what "
+        f"came in since the anchor session; if it was worth it, record it with {UPDATE}"
+    ),
     Reason.TOO_NOISY: _TOO_NOISY,
     Reason.AT_BUDGET: (
         "the change lies at the budget itself: allow more runs "
@@ -53,7 +57,8 @@ ADVICE: dict[Reason, str] = {
     Reason.DISTURBED: "stop what else runs on this machine, and run again",
     Reason.MACHINE_WIDE_SHIFT: (
         "most benchmarks moved together, which is a machine's doing more often than "
-        "a commit's: look at clocks, cooling and neighbours, and run again"
+        "a commit's: look at clocks, cooling and neighbours, and run again; if it stays, "
+        "run `pytest --perfgate` on the commit of the baseline, on this machine"
     ),
     Reason.RESOLUTION: (
         "the clock is too coarse for so short a call: take several calls for a sample, "

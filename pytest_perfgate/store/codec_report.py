@@ -13,6 +13,7 @@ from pytest_perfgate.model import (
     Reason,
     Report,
     RunSummary,
+    Shift,
     Verdict,
 )
 from pytest_perfgate.store.codec import (
@@ -32,7 +33,7 @@ from pytest_perfgate.store.fields import Json, Node
 from pytest_perfgate.store.migrations import REPORT_STEPS, REPORT_VERSION
 
 _BODY = ("created", "results", "exit_code", "summary", "policy", "cost", "interrupted")
-_OPTIONAL = ("commit", "environment")
+_OPTIONAL = ("commit", "environment", "shift")
 
 
 def encode_report(report: Report) -> Json:
@@ -48,11 +49,12 @@ def encode_report(report: Report) -> Json:
         policy=dict(report.policy),
         cost=dict(report.cost),
         interrupted=report.interrupted,
+        shift=None if report.shift is None else encode_shift(report.shift),
     )
 
 
 def decode_report(fields: Mapping[str, Node]) -> Report:
-    environment = fields.get("environment")
+    environment, shift = fields.get("environment"), fields.get("shift")
     return Report(
         created=fields["created"].string(),
         commit=optional_string(fields, "commit"),
@@ -67,6 +69,7 @@ def decode_report(fields: Mapping[str, Node]) -> Report:
             name: member.number() for name, member in fields["cost"].members().items()
         },
         interrupted=fields["interrupted"].boolean(),
+        shift=decode_shift(shift) if shift else None,
     )
 
 
@@ -82,6 +85,23 @@ REPORT = Kind(
 )
 
 
+def encode_shift(shift: Shift) -> Json:
+    return {
+        "ratio": shift.ratio,
+        "benchmarks": shift.benchmarks,
+        "share": shift.share,
+    }
+
+
+def decode_shift(node: Node) -> Shift:
+    fields = node.fields("ratio", "benchmarks", "share")
+    return Shift(
+        ratio=fields["ratio"].number(),
+        benchmarks=fields["benchmarks"].integer(minimum=0),
+        share=fields["share"].number(),
+    )
+
+
 def encode_result(result: BenchmarkResult) -> Json:
     return present(
         benchmark=result.benchmark,
@@ -95,6 +115,8 @@ def encode_result(result: BenchmarkResult) -> Json:
         discarded=list(result.discarded),
         remarks=list(result.remarks),
         text=result.text,
+        attempt=result.attempt if result.attempt > 1 else None,
+        earlier_runs=result.earlier_runs or None,
     )
 
 
@@ -110,7 +132,7 @@ def decode_result(node: Node) -> BenchmarkResult:
         "discarded",
         "remarks",
         "text",
-        optional=("plan",),
+        optional=("plan", "attempt", "earlier_runs"),
     )
     verdict = decode_verdict(fields["verdict"])
     judgements = tuple(decode_judgement(j) for j in fields["judgements"].items())
@@ -126,7 +148,14 @@ def decode_result(node: Node) -> BenchmarkResult:
         discarded=fields["discarded"].strings(),
         remarks=fields["remarks"].strings(),
         text=fields["text"].string(),
+        attempt=_whole(fields, "attempt", absent=1),
+        earlier_runs=_whole(fields, "earlier_runs", absent=0),
     )
+
+
+def _whole(fields: Mapping[str, Node], key: str, *, absent: int) -> int:
+    """Read a number that is written only where it is above its usual value."""
+    return fields[key].integer(minimum=absent + 1) if key in fields else absent
 
 
 def _decode_runs(
@@ -166,6 +195,7 @@ def encode_judgement(judgement: Judgement) -> Json:
         gated=judgement.gated,
         comparison=None if comparison is None else encode_comparison(comparison),
         remarks=list(judgement.remarks),
+        anchor=judgement.anchor or None,
     )
 
 
@@ -177,7 +207,7 @@ def decode_judgement(node: Node) -> Judgement:
         "bound",
         "gated",
         "remarks",
-        optional=("budget", "comparison"),
+        optional=("budget", "comparison", "anchor"),
     )
     comparison = fields.get("comparison")
     return Judgement(
@@ -189,6 +219,7 @@ def decode_judgement(node: Node) -> Judgement:
         gated=fields["gated"].boolean(),
         comparison=decode_comparison(comparison) if comparison else None,
         remarks=fields["remarks"].strings(),
+        anchor=fields["anchor"].boolean() if "anchor" in fields else False,
     )
 
 
@@ -206,6 +237,7 @@ def encode_comparison(comparison: Comparison) -> Json:
         spread=comparison.spread,
         absolute=comparison.absolute,
         detectable=comparison.detectable,
+        q_value=comparison.q_value,
     )
 
 
@@ -219,7 +251,7 @@ def decode_comparison(node: Node) -> Comparison:
         "candidate_runs",
         "spread",
         "absolute",
-        optional=("low", "high", "detectable"),
+        optional=("low", "high", "detectable", "q_value"),
     )
     return Comparison(
         baseline=fields["baseline"].number(),
@@ -233,6 +265,7 @@ def decode_comparison(node: Node) -> Comparison:
         spread=fields["spread"].number(),
         absolute=fields["absolute"].boolean(),
         detectable=optional_number(fields, "detectable"),
+        q_value=optional_number(fields, "q_value"),
     )
 
 

@@ -13,7 +13,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "verdicts.md").read_text(encoding="utf-8")
 NOT_YET = {
     Reason.CONFIRMED,
-    Reason.MACHINE_WIDE_SHIFT,
     Reason.BASE_NOT_MEASURED,
     Reason.BUSY,
     Reason.THROTTLED,

@@ -187,6 +187,7 @@ comparisons = build(
     spread=number,
     detectable=maybe(number),
     absolute=st.booleans(),
+    q_value=maybe(number),
 )
 judgements = build(
     model.Judgement,
@@ -198,6 +199,7 @@ judgements = build(
     gated=st.booleans(),
     comparison=maybe(comparisons),
     remarks=texts,
+    anchor=st.booleans(),
 )
 differences = build(
     model.Difference, field=text, baseline=text, candidate=text, forbids=st.booleans()
@@ -222,10 +224,13 @@ def results(draw):
         discarded=texts,
         remarks=texts,
         text=text,
+        attempt=st.integers(1, 2**40),
+        earlier_runs=count,
     )
     return draw(drawn)
 
 
+shifts = build(model.Shift, ratio=number, benchmarks=count, share=number)
 reports = build(
     model.Report,
     created=text,
@@ -237,6 +242,7 @@ reports = build(
     policy=mapping(text),
     cost=mapping(number),
     interrupted=st.booleans(),
+    shift=maybe(shifts),
 )
 
 

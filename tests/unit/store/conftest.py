@@ -26,6 +26,7 @@ from pytest_perfgate.model import (
     RunSummary,
     Samples,
     Session,
+    Shift,
     Verdict,
 )
 
@@ -151,6 +152,7 @@ def a_comparison(**changes):
         "candidate_runs": 6,
         "spread": 0.011,
         "detectable": 0.065,
+        "q_value": 3e-9,
     }
     return Comparison(**{**fields, **changes})
 
@@ -171,6 +173,16 @@ def a_result(**changes):
                 comparison=a_comparison(),
                 remarks=("baseline is 40 days old",),
             ),
+            Judgement(
+                metric=METRICS["latency"],
+                statistic="median",
+                verdict=a_verdict(Outcome.SKIPPED, Reason.NOT_GATED),
+                budget=0.15,
+                bound="15 % since the anchor",
+                gated=False,
+                comparison=a_comparison(ratio=1.2, low=1.17, high=1.23),
+                anchor=True,
+            ),
         ),
         "runs": (a_run(), a_run(1.1)),
         "confirmation": (a_run(1.2),),
@@ -180,6 +192,8 @@ def a_result(**changes):
         ),
         "discarded": ("run 4: the worker was lost",),
         "remarks": ("two runs were repeated",),
+        "attempt": 2,
+        "earlier_runs": 1,
     }
     return BenchmarkResult(**{**fields, **changes})
 
@@ -207,6 +221,7 @@ def a_report(**changes):
         "summary": "1 regressed, 1 missing",
         "policy": {"budget": "5%"},
         "cost": {"seconds": 61.25, "runs": 6.0},
+        "shift": Shift(ratio=1.021, benchmarks=14, share=0.93),
     }
     return Report(**{**fields, **changes})
 

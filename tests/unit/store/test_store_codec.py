@@ -306,7 +306,7 @@ def test_a_report_comes_back_equal(make):
 
 
 def test_a_bound_that_is_infinite_is_absent_from_a_report(make):
-    (judgement,) = make.a_result().judgements
+    (judgement, _) = make.a_result().judgements
     open_ended = make.a_comparison(low=-math.inf, high=math.inf, detectable=None)
     judgement = dataclasses.replace(judgement, comparison=open_ended)
     report = make.a_report(results=(make.a_result(judgements=(judgement,)),))
