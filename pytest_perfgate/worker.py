@@ -129,8 +129,14 @@ class Worker:
         try:
             return (yield)
         finally:
+            self._end_forked_child()
             self._writer.write("close", nodeid=item.nodeid)
             gc.collect()  # what one benchmark leaves behind is not the next one's
+
+    def _end_forked_child(self) -> None:
+        """Keep a child that fell back into pytest from running the rest of the suite."""
+        if not self._writer.owned:
+            os._exit(0)
 
     # -- the fixture
 
@@ -222,9 +228,6 @@ class Worker:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if not self._writer.owned:
-            # a benchmark forked and its child fell back into pytest
-            os._exit(0)
         environment = encode_environment(fingerprint(self._device))
         self._writer.write("environment", environment=environment)
         self._writer.write("finish", status=int(exitstatus))

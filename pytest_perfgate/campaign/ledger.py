@@ -13,6 +13,7 @@ REPEATS = 3
 """How many disturbed or lost runs of a benchmark are made again."""
 SAME_LOSSES = 2
 """The same crash or hang so many times ends a benchmark."""
+NOT_COLLECTED = "not collected by the worker"
 XPASS_STRICT = "[XPASS(strict)]"
 NOT_RUN = "[NOTRUN]"
 

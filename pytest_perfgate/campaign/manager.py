@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pytest_perfgate.campaign.ledger import Entry, Ledger, Loss
+from pytest_perfgate.campaign.ledger import NOT_COLLECTED, Entry, Ledger, Loss
 from pytest_perfgate.campaign.selection import shuffled
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.errors import MeasurementError
@@ -267,7 +267,13 @@ class Campaign:
         )
 
     def _book_loss(self, nodeid: str, end: WorkerEnd) -> None:
-        loss = Loss(run=self._run, how=end.how, timed_out=end.timed_out, tail=end.tail)
+        absent = nodeid in self.ledger.absent
+        loss = Loss(
+            run=self._run,
+            how=NOT_COLLECTED if absent else end.how,
+            timed_out=end.timed_out and not absent,
+            tail=end.tail,
+        )
         self.ledger.lose(nodeid, loss)
 
     def _check_all_had_their_turn(

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytest_perfgate.campaign.ledger import Entry, Failure, Loss, discarded
+from pytest_perfgate.campaign.ledger import (
+    NOT_COLLECTED,
+    Entry,
+    Failure,
+    Loss,
+    discarded,
+)
 from pytest_perfgate.campaign.missing import missing
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.errors import SchemaTooNew
 from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
-
-_TAIL_LINES = 25
 
 
 def results_of(
@@ -87,7 +91,12 @@ def _skipped(entry: Entry, shelf: Shelf) -> list[BenchmarkResult]:
 
 def _lost(entry: Entry, losses: Sequence[Loss]) -> BenchmarkResult:
     last = losses[-1]
-    tail = "\n".join(last.tail.splitlines()[-_TAIL_LINES:])
+    if last.how == NOT_COLLECTED:
+        detail = f"{NOT_COLLECTED}: are its parameters the same in every process?"
+        verdict = Verdict(
+            outcome=Outcome.INVALID, reason=Reason.WORKER_LOST, detail=detail
+        )
+        return _result(entry, entry.nodeid, verdict)
     detail = f"{len(losses)} runs: {', '.join(loss.how for loss in losses)}"
     if last.timed_out:
         verdict = Verdict(
@@ -95,7 +104,7 @@ def _lost(entry: Entry, losses: Sequence[Loss]) -> BenchmarkResult:
         )
     else:
         verdict = Verdict(outcome=Outcome.ERROR, reason=Reason.CRASHED, detail=detail)
-    return _result(entry, entry.nodeid, verdict, text=tail)
+    return _result(entry, entry.nodeid, verdict, text=last.tail)
 
 
 def _nothing(entry: Entry, *, out_of_time: bool) -> Verdict:

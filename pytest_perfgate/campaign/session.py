@@ -14,7 +14,7 @@ from pytest_perfgate.campaign import replay, selection
 from pytest_perfgate.campaign.conduct import Conduct, Planned
 from pytest_perfgate.campaign.missing import Collected
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
-from pytest_perfgate.model import BenchmarkResult
+from pytest_perfgate.model import BenchmarkResult, Outcome
 from pytest_perfgate.reports.layout import Line
 from pytest_perfgate.settings import Settings
 
@@ -236,6 +236,8 @@ class Manager:
             writer.section("perfgate", red=True, bold=True)
             writer.line(f"perfgate: {self._broken}")
         elif self._conduct is not None and not self._config.getoption("collectonly"):
+            if self._config.getoption("tbstyle") != "no":
+                write_lost(writer)
             writer.section("perfgate", bold=True)
             width = shutil.get_terminal_size().columns
             verbose = self._config.get_verbosity() > 0
@@ -246,6 +248,13 @@ class Manager:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.line(text)
+
+
+def write_lost(writer: pytest.TerminalReporter) -> None:
+    """Show the stacks of what hung: pytest shows those of its own categories only."""
+    for report in writer.stats.get(Outcome.INVALID, ()):
+        writer.write_sep("_", report.nodeid, red=True, bold=True)
+        writer.line(report.longreprtext)
 
 
 def write_line(writer: pytest.TerminalReporter, line: Line) -> None:

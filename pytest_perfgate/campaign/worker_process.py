@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_perfgate.campaign.last_words import last_words
 from pytest_perfgate.protocol import Record, RecordReader
 
 STARTUP_S = 120.0
 """Grace for importing, collecting and ending, where no benchmark is open."""
 _TICK_S = 0.25
 _STACK_GRACE_S = 2.0
-_TAIL_LINES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class WorkerProcess:
             timed_out=timed_out,
             out_of_time=out_of_time,
             open_item=self._open,
-            tail=_tail(self._launch.log),
+            tail=last_words(self._launch.log),
         )
 
     def _take(self, on_record: Callable[[Record], None]) -> None:
@@ -171,11 +171,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _signal(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-
-
-def _tail(log: Path) -> str:
-    text = log.read_text(encoding="utf-8", errors="replace")
-    return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
 
 def worker_command(

@@ -8,14 +8,6 @@ THREE = ("--perfgate-runs=3:3", "benches")
 BENCH = "benches/bench_a.py::bench_one"
 
 
-@pytest.fixture
-def stored(one):
-    one.adopt("benches")
-    assert one.baseline().exists()
-    one.device(salt=1)
-    return one
-
-
 def judge(project, *arguments):
     result = project.run(*(arguments or THREE))
     return result, project.outcomes
