@@ -3,6 +3,8 @@
 PYTEST_DONT_REWRITE: no asserts here.
 """
 
+from __future__ import annotations  # pytest 8 has no TerminalReporter to evaluate
+
 import shutil
 from collections.abc import Generator, Sequence
 from collections.abc import Set as AbstractSet
