@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytest_perfgate.model import METRICS, Metric
 from pytest_perfgate.units import format_fraction, format_value
@@ -32,6 +33,7 @@ _SHOWN_ONLY = frozenset(
 _WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e"})
 
 
+@lru_cache(maxsize=256)
 def quantile_of(statistic: str) -> float | None:
     """Give the share that a quantile's name stands for: `p99` is 0.99."""
     found = _QUANTILE.fullmatch(statistic)

@@ -3,24 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pytest_perfgate.gate.bounds import (
+    Bar,
+    bar_of,
+    is_confirmed,
+    is_confirmed_alone,
+    is_within,
+)
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.evidence import (
-    Bar,
     Numbers,
     Sides,
-    bar_of,
     collect,
     comparison,
     estimate,
     scale_of,
 )
-from pytest_perfgate.gate.looks import PLANNED, Look
+from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.readings import (
     Reading,
     State,
     inconclusive,
-    is_within,
 )
 from pytest_perfgate.model import Outcome, Reason, RunSummary, Verdict
 from pytest_perfgate.stats.interval import Estimate
@@ -28,13 +32,6 @@ from pytest_perfgate.units import format_change
 
 FRESH_RUNS = 5
 """Runs, or pairs, that a confirmation is made of."""
-
-_LEVEL = 0.05
-_SUSPECT_LEVEL = 0.02
-_P_WITH_BASE = 0.01
-_FAMILY_WITH_BASE = 2.5
-_P_WITHOUT_BASE = 0.01
-_SESSIONS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +87,7 @@ def _with_base(reading: Reading, gate: Gate, fresh: Sides, look: Look) -> Readin
     if isinstance(weighed, Verdict):
         return reading.with_verdict(weighed, State.SETTLED)
     found, bar, reading = weighed
-    enough = min(_P_WITH_BASE, _FAMILY_WITH_BASE / look.comparisons)
-    confirmed = found.delta > bar.theta and found.p_worse < enough
-    if reading.suspect:
-        confirmed = confirmed and found.lower(_SUSPECT_LEVEL) > bar.theta
-    if confirmed:
+    if is_confirmed(found, bar, look, suspect=reading.suspect):
         return _settle(reading, Outcome.REGRESSED, Reason.CONFIRMED)
     if is_within(found, bar, paired):
         stale = replace(
@@ -117,10 +110,7 @@ def _without_base(reading: Reading, gate: Gate, fresh: Sides, look: Look) -> Rea
     if isinstance(weighed, Verdict):
         return reading.with_verdict(weighed, State.SETTLED)
     found, bar, reading = weighed
-    enough = _P_WITHOUT_BASE
-    if len(fresh.baseline) < _SESSIONS:
-        enough = _P_WITHOUT_BASE / (look.comparisons * PLANNED)
-    if found.lower(_LEVEL) > bar.theta and found.p_worse < enough:
+    if is_confirmed_alone(found, bar, look, sessions=len(fresh.baseline)):
         return _settle(reading, Outcome.REGRESSED, Reason.CONFIRMED_WITHOUT_BASE)
     return _settle(reading, Outcome.INCONCLUSIVE, Reason.UNCONFIRMED)
 
@@ -142,7 +132,7 @@ def _estimate(
     found = estimate(numbers, scale, look)
     judgement = replace(
         reading.judgement,
-        comparison=comparison(numbers, scale, found, bar=bar, look=look),
+        comparison=comparison(scale, found, bar=bar, look=look),
         remarks=(*reading.judgement.remarks, *_screened(reading)),
     )
     return found, bar, replace(reading, judgement=judgement, estimate=found)

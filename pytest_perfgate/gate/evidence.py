@@ -1,10 +1,12 @@
 """The numbers that two sides of runs hold of one statistic, and their estimate."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 
+from pytest_perfgate.gate.bounds import Bar, bar_of
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.model import Better, Comparison, Metric, RunStatistic, RunSummary
@@ -20,16 +22,55 @@ from pytest_perfgate.stats.interval import (
 Runs = tuple[RunSummary, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_TOLERATED_SHARE = 0.25
+_NOTHING: Mapping[str, RunStatistic] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sides:
-    """The runs that are compared: baseline runs by session, candidate runs."""
+    """The runs that are compared: baseline runs by session, candidate runs.
+
+    What every statistic asks of them is worked out once.
+    """
 
     baseline: tuple[Runs, ...]
     candidate: Runs
 
-    @property
+    @cached_property
     def base_runs(self) -> Runs:
         return tuple(chain.from_iterable(self.baseline))
+
+    @cached_property
+    def both(self) -> tuple[Runs, Runs]:
+        return self.base_runs, self.candidate
+
+    @cached_property
+    def clock_tick_s(self) -> float:
+        return max([run.clock_tick_s for side in self.both for run in side])
+
+    @cached_property
+    def disturbed(self) -> bool:
+        return any(_many([run.disturbed for run in side]) for side in self.both)
+
+    @cached_property
+    def unsteady(self) -> bool:
+        """Tell whether many runs never became warm."""
+        return any(_many([not run.steady for run in side]) for side in self.both)
+
+    @cached_property
+    def drifting(self) -> bool:
+        """Tell whether a trend was proven in any run."""
+        return any(run.drift for side in self.both for run in side)
+
+    @cached_property
+    def collected(self) -> dict[tuple[str, str], "Numbers"]:
+        """Keep the statistics collected so far, by metric and statistic."""
+        return {}
+
+
+def _many(flags: list[bool]) -> bool:
+    """Tell whether more runs are affected than a mean can take."""
+    return sum(flags) > _TOLERATED_SHARE * len(flags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +88,37 @@ class Numbers:
 
 def collect(sides: Sides, metric: Metric, statistic: str) -> Numbers:
     """Collect a statistic; a candidate run without it simply contributes none."""
-    columns = [
-        [run.get(metric.name, statistic) for run in session]
-        for session in sides.baseline
-    ]
+    key = metric.name, statistic
+    if key not in sides.collected:
+        sides.collected[key] = _collect(sides, metric, statistic)
+    return sides.collected[key]
+
+
+def _collect(sides: Sides, metric: Metric, statistic: str) -> Numbers:
+    columns = [_column(session, metric.name, statistic) for session in sides.baseline]
     complete = [
-        tuple(one for one in column if one is not None)
-        for column in columns
-        if all(one is not None for one in column)
+        column
+        for column, session in zip(columns, sides.baseline, strict=True)
+        if len(column) == len(session)
     ]
-    column = [run.get(metric.name, statistic) for run in sides.candidate]
-    found = tuple(one for one in column if one is not None)
+    found = _column(sides.candidate, metric.name, statistic)
     return Numbers(
         metric=metric,
         baseline=tuple(complete),
         candidate=found,
-        base_values=tuple(one.value for one in chain.from_iterable(complete)),
-        values=tuple(one.value for one in found),
+        base_values=tuple([one.value for column in complete for one in column]),
+        values=tuple([one.value for one in found]),
         sessions_left_out=len(columns) - len(complete),
+    )
+
+
+def _column(runs: Runs, metric: str, statistic: str) -> tuple[RunStatistic, ...]:
+    return tuple(
+        [
+            one
+            for run in runs
+            if (one := run.statistics.get(metric, _NOTHING).get(statistic)) is not None
+        ]
     )
 
 
@@ -80,10 +134,8 @@ class Scale:
         return 1.0 if self.better is Better.LOWER else -1.0
 
     def to(self, values: Iterable[float]) -> list[float]:
-        sign = self._sign
-        if self.absolute:
-            return [sign * value for value in values]
-        return [sign * math.log(value) for value in values]
+        numbers = list(values) if self.absolute else list(map(math.log, values))
+        return numbers if self._sign > 0 else [-number for number in numbers]
 
     def back(self, number: float) -> float:
         number *= self._sign
@@ -104,20 +156,6 @@ def scale_of(metric: Metric, budget: Budget) -> Scale:
     return Scale(better=metric.better, absolute=budget.absolute)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """How far is too far: θ, and twice the budget, on the scale of effects."""
-
-    theta: float
-    double: float
-
-
-def bar_of(budget: Budget) -> Bar:
-    if budget.absolute:
-        return Bar(theta=budget.value, double=2 * budget.value)
-    return Bar(theta=math.log1p(budget.value), double=math.log1p(2 * budget.value))
-
-
 def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
     """Estimate the effect from at least two runs a side.
 
@@ -134,6 +172,7 @@ def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
     if look.paired:
         return pairs(
             [now - before for before, now in zip(flat, candidate, strict=True)],
+            level=sample_mean(flat),
             within_variance=sample_mean(base_within) + sample_mean(within),
             spread_floor=floor,
         )
@@ -147,7 +186,7 @@ def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
 
 
 def comparison(
-    numbers: Numbers, scale: Scale, found: Estimate, *, bar: Bar | None, look: Look
+    scale: Scale, found: Estimate, *, bar: Bar | None, look: Look
 ) -> Comparison:
     """Put an estimate into the words of the domain.
 
@@ -159,8 +198,8 @@ def comparison(
         seen = detectable(found, theta=bar.theta, runs=look.final_runs)
         seen = seen if scale.absolute else math.expm1(seen)
     return Comparison(
-        baseline=scale.back(sample_mean(scale.to(numbers.base_values))),
-        candidate=scale.back(sample_mean(scale.to(numbers.values))),
+        baseline=scale.back(found.level),
+        candidate=scale.back(found.level + found.delta),
         ratio=scale.effect(found.delta),
         low=scale.effect(found.lower(look.red)),
         high=scale.effect(found.upper(look.green)),

@@ -1,6 +1,5 @@
 """Deterministic numbers: counts and sizes, compared as they are."""
 
-from dataclasses import replace
 from statistics import median_low
 
 from pytest_perfgate.gate.budgets import Budget
@@ -8,7 +7,6 @@ from pytest_perfgate.gate.evidence import Numbers, Sides, collect
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.readings import (
     Reading,
-    State,
     inconclusive,
     plain_reading,
 )
@@ -34,7 +32,7 @@ def deterministic(numbers: Numbers) -> bool:
     if numbers.metric.exact:
         return True
     sides = (numbers.base_values, numbers.values)
-    return numbers.metric.unit in {"1", "B"} and all(
+    return _may_be_exact(numbers.metric) and all(
         len(side) >= _ENOUGH_ALIKE and len(set(side)) == 1 for side in sides
     )
 
@@ -44,15 +42,19 @@ def read_exact(metric: Metric, gate: Gate, sides: Sides) -> Reading | None:
 
     One run a side is enough, and nothing needs confirming.
     """
+    if not _may_be_exact(metric):
+        return None
     numbers = collect(sides, metric, gate.statistic)
     if not deterministic(numbers):
         return None
-    blank = plain_reading(metric, gate, _absent(numbers, gate, sides))
     if not numbers.baseline or len(numbers.values) < len(sides.candidate):
-        return blank
-    judgement = replace(blank.judgement, comparison=exact_comparison(numbers))
-    reading = replace(blank, judgement=judgement)
-    return reading.with_verdict(_verdict(numbers, gate), State.SETTLED)
+        return plain_reading(metric, gate, _absent(numbers, gate, sides))
+    shown = exact_comparison(numbers)
+    return plain_reading(metric, gate, _verdict(numbers, gate), comparison=shown)
+
+
+def _may_be_exact(metric: Metric) -> bool:
+    return metric.exact or metric.unit in {"1", "B"}
 
 
 def _absent(numbers: Numbers, gate: Gate, sides: Sides) -> Verdict:

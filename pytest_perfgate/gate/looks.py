@@ -1,6 +1,6 @@
 """When the gate looks at the data, and how sure it must be each time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PLANNED = 3
 """Looks that the levels below are made for."""
@@ -60,6 +60,11 @@ class Look:
         if self.base_code or self.paired:
             return _IDENTITY_WITH_BASE
         return _FAMILY / (self.comparisons * PLANNED)
+
+    @property
+    def at_last(self) -> "Look":
+        """The same plan's last look."""
+        return self if self.last else replace(self, last=True)
 
     @property
     def fewest_runs(self) -> int:

@@ -7,6 +7,15 @@ when to stop, is the judge's business.
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from pytest_perfgate.gate.bounds import (
+    Bar,
+    bar_of,
+    is_far_beyond,
+    is_faster,
+    is_over,
+    is_suspect,
+    is_within,
+)
 from pytest_perfgate.gate.budgets import (
     TAIL_IN_RUN,
     TAIL_ON_SIDE,
@@ -15,26 +24,28 @@ from pytest_perfgate.gate.budgets import (
     tail_samples,
 )
 from pytest_perfgate.gate.evidence import (
-    Bar,
     Numbers,
     Runs,
     Sides,
-    bar_of,
     collect,
     comparison,
     estimate,
     scale_of,
 )
-from pytest_perfgate.gate.looks import PLANNED, Look
+from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.wording import runs_text, tail_text
-from pytest_perfgate.model import Judgement, Metric, Outcome, Reason, Verdict
-from pytest_perfgate.stats.interval import Estimate, runs_needed
+from pytest_perfgate.model import (
+    Comparison,
+    Judgement,
+    Metric,
+    Outcome,
+    Reason,
+    Verdict,
+)
+from pytest_perfgate.stats.interval import Estimate, enough_runs, runs_needed
 from pytest_perfgate.units import format_duration, format_value
 
-_SUSPECT_P = 0.001
-_LUCK = 0.001
-_TOLERATED_SHARE = 0.25
 _DRIFT_SHARE = 0.25
 
 
@@ -84,20 +95,42 @@ class Reading:
         return replace(self, judgement=judgement, state=state)
 
 
+_FLAGGED = Verdict(outcome=Outcome.REGRESSED, reason=Reason.FLAGGED)
+_UNCHANGED = Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
+
+
 def inconclusive(reason: Reason, detail: str = "") -> Verdict:
     return Verdict(outcome=Outcome.INCONCLUSIVE, reason=reason, detail=detail)
 
 
-def plain_reading(metric: Metric, gate: Gate, verdict: Verdict) -> Reading:
-    """Make a reading that has no numbers to go by: an error, a refusal."""
-    judgement = Judgement(
+def plain_reading(
+    metric: Metric,
+    gate: Gate,
+    verdict: Verdict,
+    *,
+    comparison: Comparison | None = None,
+) -> Reading:
+    """Make a reading that rests on no estimate: an error, a refusal, a count."""
+    judgement = _judgement(metric, gate, verdict, comparison)
+    return Reading(judgement=judgement, state=State.SETTLED, gate=gate)
+
+
+def _judgement(
+    metric: Metric,
+    gate: Gate,
+    verdict: Verdict,
+    comparison: Comparison | None,
+    remarks: tuple[str, ...] = (),
+) -> Judgement:
+    return Judgement(
         metric=metric,
         statistic=gate.statistic,
         verdict=verdict,
         budget=None if gate.budget.absolute else gate.budget.value,
+        comparison=comparison,
         bound=gate.budget.text(metric.unit),
+        remarks=remarks,
     )
-    return Reading(judgement=judgement, state=State.SETTLED, gate=gate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +140,9 @@ class _Case:
     sides: Sides
     look: Look
 
-    @property
-    def both(self) -> tuple[Runs, Runs]:
-        return self.sides.base_runs, self.sides.candidate
+
+_Stand = tuple[Verdict, State]
+"""The verdict if measuring stops here, and whether more runs may change it."""
 
 
 def read(metric: Metric, gate: Gate, sides: Sides, look: Look) -> Reading:
@@ -119,18 +152,26 @@ def read(metric: Metric, gate: Gate, sides: Sides, look: Look) -> Reading:
     has too few samples for it.
     """
     numbers = collect(sides, metric, gate.statistic)
-    blank = plain_reading(metric, gate, inconclusive(Reason.TOO_FEW_RUNS))
     refusal = _refusal(numbers, gate, sides)
     if refusal is not None:
-        return blank.with_verdict(refusal, State.SETTLED)
+        return plain_reading(metric, gate, refusal)
     case = _Case(numbers=numbers, gate=gate, sides=sides, look=look)
-    few = _too_few_runs(numbers, look)
-    if few is None:
-        return _weigh(case, *_estimated(blank, case))
-    if min(len(numbers.base_values), len(numbers.values)) >= 2:
-        blank, _, _ = _estimated(blank, case)
-    hopeless = len(numbers.base_values) < look.fewest_runs and not look.paired
-    return blank.with_verdict(few, State.SETTLED if hopeless else State.OPEN)
+    stand = _too_few_runs(numbers, look)
+    if min(len(numbers.base_values), len(numbers.values)) < 2:
+        blank = plain_reading(metric, gate, inconclusive(Reason.TOO_FEW_RUNS))
+        return blank.with_verdict(*stand) if stand else blank
+    scale, bar = scale_of(metric, gate.budget), bar_of(gate.budget)
+    found = estimate(numbers, scale, look)
+    verdict, state = stand or _weigh(case, found, bar)
+    shown = comparison(scale, found, bar=bar, look=look)
+    remarks = _remarks(numbers, gate.statistic, found)
+    return Reading(
+        judgement=_judgement(metric, gate, verdict, shown, remarks),
+        state=state,
+        gate=gate,
+        estimate=found,
+        bar=bar,
+    )
 
 
 def _refusal(numbers: Numbers, gate: Gate, sides: Sides) -> Verdict | None:
@@ -182,7 +223,7 @@ def samples_of(run_side: Runs, metric: Metric) -> list[int]:
 
 
 def _too_few_in_a_run(metric: Metric, statistic: str, sides: Sides) -> Verdict | None:
-    counts = [samples_of(side, metric) for side in (sides.base_runs, sides.candidate)]
+    counts = [samples_of(side, metric) for side in sides.both]
     fewest = min(min(side) for side in counts)
     if tail_samples(statistic, fewest) >= TAIL_IN_RUN:
         return None
@@ -194,78 +235,48 @@ def _few_tail(statistic: str, counts: list[list[int]]) -> Verdict:
     return inconclusive(Reason.TOO_FEW_TAIL_SAMPLES, tail_text(statistic, fewest))
 
 
-def _too_few_runs(numbers: Numbers, look: Look) -> Verdict | None:
+def _too_few_runs(numbers: Numbers, look: Look) -> _Stand | None:
     base, now = len(numbers.base_values), len(numbers.values)
     if min(base, now) >= look.fewest_runs:
         return None
     kind = "pairs" if look.paired else "runs a side"
     detail = f"baseline {base}, candidate {now}; needs {look.fewest_runs} {kind}"
-    return inconclusive(Reason.TOO_FEW_RUNS, detail)
+    hopeless = base < look.fewest_runs and not look.paired
+    state = State.SETTLED if hopeless else State.OPEN
+    return inconclusive(Reason.TOO_FEW_RUNS, detail), state
 
 
-def _estimated(reading: Reading, case: _Case) -> tuple[Reading, Estimate, Bar]:
-    """Add the estimate, which two runs a side carry."""
-    numbers, gate = case.numbers, case.gate
-    scale = scale_of(numbers.metric, gate.budget)
-    found = estimate(numbers, scale, case.look)
-    bar = bar_of(gate.budget)
-    remarks = []
-    if found.variability_changed:
-        remarks.append("variability changed")
+def _remarks(numbers: Numbers, statistic: str, found: Estimate) -> tuple[str, ...]:
+    remarks = ("variability changed",) if found.variability_changed else ()
     if numbers.sessions_left_out:
-        remarks.append(
-            f"{numbers.sessions_left_out} stored sessions lack {gate.statistic}"
-        )
-    judgement = replace(
-        reading.judgement,
-        comparison=comparison(numbers, scale, found, bar=bar, look=case.look),
-        remarks=tuple(remarks),
-    )
-    reading = replace(reading, judgement=judgement, estimate=found, bar=bar)
-    return reading, found, bar
+        lacking = f"{numbers.sessions_left_out} stored sessions lack {statistic}"
+        remarks = (*remarks, lacking)
+    return remarks
 
 
-def _weigh(case: _Case, reading: Reading, found: Estimate, bar: Bar) -> Reading:
+def _weigh(case: _Case, found: Estimate, bar: Bar) -> _Stand:
     """Hold the estimate against the budget, unless the data are unfit for it."""
     look = case.look
     coarse = _too_coarse(case)
     if coarse is not None:
-        return reading.with_verdict(coarse, State.SETTLED)
+        return coarse, State.SETTLED
     hindered = _hindrance(case, found, bar)
     if hindered is not None:
-        return reading.with_verdict(hindered, State.OPEN)
+        return hindered, State.OPEN
     if is_over(found, bar, look):
         if case.gate.witness and not look.paired:
             # a neighbour alone moves a floor: against stored runs it only accuses
-            verdict = _suspect(case.numbers.metric, found)
-            return reading.with_verdict(verdict, State.OPEN)
-        verdict = Verdict(outcome=Outcome.REGRESSED, reason=Reason.FLAGGED)
-        return reading.with_verdict(verdict, State.FLAGGED)
+            return _suspect(case.numbers.metric, found), State.OPEN
+        return _FLAGGED, State.FLAGGED
     if is_within(found, bar, look):
-        return reading.with_verdict(_within(found, bar, look), State.SETTLED)
-    return reading.with_verdict(doubt(found, bar, look), State.OPEN)
-
-
-def is_over(found: Estimate, bar: Bar, look: Look) -> bool:
-    """Tell whether the data put the effect beyond the budget, and not by chance."""
-    return found.lower(look.red) > bar.theta and found.p_worse < look.identity
-
-
-def is_within(found: Estimate, bar: Bar, look: Look) -> bool:
-    """Tell whether the data keep the effect within the budget.
-
-    The second bound is against luck on very noisy data: nobody may be told
-    `unchanged` who is off by twice the budget.
-    """
-    within = found.upper(look.green) < bar.theta
-    return within and found.upper(_LUCK / PLANNED) < bar.double
+        return _within(found, bar, look), State.SETTLED
+    return doubt(found, bar, look), State.OPEN
 
 
 def _within(found: Estimate, bar: Bar, look: Look) -> Verdict:
-    upper = found.upper(look.green)
-    if not (upper < 0 and found.p_better < look.identity):
-        return Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
-    beyond = upper < -bar.theta
+    if not is_faster(found, look):
+        return _UNCHANGED
+    beyond = found.upper(look.green) < -bar.theta
     return Verdict(
         outcome=Outcome.IMPROVED,
         reason=Reason.FASTER_BEYOND_BUDGET if beyond else Reason.FASTER,
@@ -274,12 +285,13 @@ def _within(found: Estimate, bar: Bar, look: Look) -> Verdict:
 
 def doubt(found: Estimate, bar: Bar, look: Look) -> Verdict:
     """Say why the data cannot tell, if there are to be no more."""
-    if look.last and found.delta > bar.theta and found.p_worse < _SUSPECT_P:
+    if is_suspect(found, bar, look):
         return inconclusive(Reason.SUSPECT, f"p = {found.p_worse:.1g}")
-    needed = runs_needed(found, theta=bar.theta, alpha=look.green)
-    if needed is not None and needed <= found.candidate_runs:
+    theta, alpha = bar.theta, look.green
+    if enough_runs(found, theta=theta, alpha=alpha, runs=found.candidate_runs):
         # identical code would have passed: this is neither it nor clearly over
         return inconclusive(Reason.AT_BUDGET)
+    needed = runs_needed(found, theta=theta, alpha=alpha)
     return inconclusive(Reason.TOO_NOISY, runs_text(needed))
 
 
@@ -293,7 +305,9 @@ def _too_coarse(case: _Case) -> Verdict | None:
     numbers, budget = case.numbers, case.gate.budget
     if numbers.metric.unit != "s":
         return None
-    tick = max(run.clock_tick_s for side in case.both for run in side)
+    tick = case.sides.clock_tick_s
+    if tick == 0:
+        return None
     least = 1.0 if budget.absolute else min(*numbers.base_values, *numbers.values)
     if tick <= budget.value * least:
         return None
@@ -303,40 +317,36 @@ def _too_coarse(case: _Case) -> Verdict | None:
 
 def _hindrance(case: _Case, found: Estimate, bar: Bar) -> Verdict | None:
     """Say what keeps a statistic from more than `inconclusive`."""
-    metric, gate, look = case.numbers.metric, case.gate, case.look
+    metric, gate, sides = case.numbers.metric, case.gate, case.sides
     if is_tail(gate.statistic):
-        counts = [samples_of(side, metric) for side in case.both]
+        counts = [samples_of(side, metric) for side in sides.both]
         total = min(sum(side) for side in counts)
         if tail_samples(gate.statistic, total) < TAIL_ON_SIDE:
             return _few_tail(gate.statistic, counts)
     if not is_timed(metric):
         return None
-    disturbed = any(_many([run.disturbed for run in side]) for side in case.both)
-    if disturbed and not gate.witness:
+    if sides.disturbed and not gate.witness:
         return inconclusive(Reason.DISTURBED)
-    beyond = found.lower(look.red) > bar.double or found.upper(look.green) < -bar.double
-    if not beyond and any(_unsteady(side, metric, gate) for side in case.both):
+    unsteady = sides.unsteady or _trending(sides, metric, gate)
+    if unsteady and not is_far_beyond(found, bar, case.look):
         return inconclusive(Reason.NOT_STEADY)
     return None
 
 
-def _many(flags: list[bool]) -> bool:
-    """Tell whether more runs are affected than a mean can take."""
-    return sum(flags) > _TOLERATED_SHARE * len(flags)
-
-
-def _unsteady(runs: Runs, metric: Metric, gate: Gate) -> bool:
-    """Tell whether most runs drift one way, or many never became steady.
+def _trending(sides: Sides, metric: Metric, gate: Gate) -> bool:
+    """Tell whether most runs of a side drift one way, by more than a part of θ.
 
     A neighbour that comes or goes makes a run drift too, up in one and down in
     another: that is spread between runs, which the interval has in it. Code
     that is not warm, or leaks, drifts the same way in most of them.
     """
-    if _many([not run.steady for run in runs]):
-        return True
-    if gate.budget.absolute:
+    if gate.budget.absolute or not sides.drifting:
         return False
     allowed = gate.budget.value * _DRIFT_SHARE
+    return any(_drift_one_way(side, metric, allowed) for side in sides.both)
+
+
+def _drift_one_way(runs: Runs, metric: Metric, allowed: float) -> bool:
     drifts = [run.drift.get(metric.name, 0.0) for run in runs]
     up = sum(drift > allowed for drift in drifts)
     down = sum(drift < -allowed for drift in drifts)

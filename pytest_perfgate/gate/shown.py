@@ -69,7 +69,7 @@ def _comparison(numbers: Numbers, look: Look) -> Comparison | None:
         return None
     scale = scale_of(numbers.metric, Budget(value=DEFAULT_BUDGET))
     found = estimate(numbers, scale, look)
-    return comparison(numbers, scale, found, bar=None, look=look)
+    return comparison(scale, found, bar=None, look=look)
 
 
 def tail_or_why_not(metric: Metric, gate: Gate, sides: Sides, look: Look) -> str | None:

@@ -7,7 +7,7 @@ worse; for ratios they are logarithms.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
@@ -44,7 +44,8 @@ def sample_variance(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
     mean = sample_mean(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    squares = [(value - mean) ** 2 for value in values]
+    return math.fsum(squares) / (len(values) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,8 @@ class Estimate:
     """Standard deviation between runs (of the log), pooled."""
     baseline_runs: int
     candidate_runs: int
+    level: float = 0.0
+    """Mean of the baseline's runs, on the same scale."""
     session_variance: float = 0.0
     """What two sessions add to the variance of delta."""
     paired: bool = False
@@ -116,7 +119,8 @@ def two_samples(
     Kalibera and Jones (2013), Rigorous benchmarking in reasonable time. Welch
     (1947). Searle, Casella and McCulloch (1992), Variance Components, 3.6.
     """
-    runs = list(chain.from_iterable(baseline))
+    runs = [value for session in baseline for value in session]
+    level = sample_mean(runs)
     least = max(spread_floor**2, within_variance)
     raw_base, raw_cand = sample_variance(runs), sample_variance(candidate)
     var_base, var_cand = max(raw_base, least), max(raw_cand, least)
@@ -132,7 +136,8 @@ def two_samples(
         df = se2**2 / (part_base**2 / (n_base - 1) + part_cand**2 / (n_cand - 1))
     between = _session_variance(baseline, spread2) * (1 + 1 / len(baseline))
     return Estimate(
-        delta=sample_mean(candidate) - sample_mean(runs),
+        delta=sample_mean(candidate) - level,
+        level=level,
         se=math.sqrt(se2 + between),
         df=df,
         spread=math.sqrt(spread2),
@@ -178,6 +183,7 @@ def _session_variance(sessions: Sequence[Sequence[float]], spread2: float) -> fl
 def pairs(
     differences: Sequence[float],
     *,
+    level: float = 0.0,
     within_variance: float = 0.0,
     spread_floor: float = SPREAD_FLOOR,
 ) -> Estimate:
@@ -186,6 +192,7 @@ def pairs(
     Parameters
     ----------
     differences : candidate minus baseline of each pair, 2 or more
+    level : mean of the baseline's halves
     within_variance : mean variance of a difference within its pair
 
     Notes
@@ -197,6 +204,7 @@ def pairs(
     spread2 = max(sample_variance(differences), least)
     return Estimate(
         delta=sample_mean(differences),
+        level=level,
         se=math.sqrt(spread2 / count),
         df=count - 1,
         spread=math.sqrt(spread2),
@@ -206,14 +214,17 @@ def pairs(
     )
 
 
-def _error_at(estimate: Estimate, runs: int) -> tuple[float, float]:
+def _error_at(
+    estimate: Estimate, runs: int, *, sessions: bool = True
+) -> tuple[float, float]:
     """Give the standard error and the degrees of freedom at so many runs."""
     spread2 = estimate.spread**2
     if estimate.paired:
-        return math.sqrt(spread2 / runs), runs - 1
+        return (spread2 / runs) ** 0.5, runs - 1
     variance = spread2 * (1 / estimate.baseline_runs + 1 / runs)
-    df = estimate.baseline_runs + runs - 2
-    return math.sqrt(variance + estimate.session_variance), df
+    if sessions:
+        variance += estimate.session_variance
+    return variance**0.5, estimate.baseline_runs + runs - 2
 
 
 def detectable(estimate: Estimate, *, theta: float, runs: int) -> float:
@@ -229,10 +240,15 @@ def detectable(estimate: Estimate, *, theta: float, runs: int) -> float:
     return theta + reach * se
 
 
-def runs_needed(
-    estimate: Estimate, *, theta: float, alpha: float, sessions: bool = True
-) -> int | None:
-    """Find how many candidate runs tell identical code from the budget.
+def enough_runs(
+    estimate: Estimate,
+    *,
+    theta: float,
+    alpha: float,
+    runs: int,
+    sessions: bool = True,
+) -> bool:
+    """Tell whether so many candidate runs tell identical code from the budget.
 
     Parameters
     ----------
@@ -240,16 +256,29 @@ def runs_needed(
 
     Returns
     -------
-    int or None
-        The smallest R_c with t(1 − α)·SE < θ; None where no number up to
-        10,000 will do, for the baseline has too few runs or sessions.
+    bool
+        t(1 − α)·SE < θ.
     """
-    if not sessions:
-        estimate = replace(estimate, session_variance=0.0)
+    se, df = _error_at(estimate, runs, sessions=sessions)
+    return t_quantile(1 - alpha, df) * se < theta
+
+
+def runs_needed(
+    estimate: Estimate, *, theta: float, alpha: float, sessions: bool = True
+) -> int | None:
+    """Find how many candidate runs tell identical code from the budget.
+
+    Returns
+    -------
+    int or None
+        The smallest R_c that is enough; None where no number up to 10,000 is,
+        for the baseline has too few runs or sessions.
+    """
 
     def enough(runs: int) -> bool:
-        se, df = _error_at(estimate, runs)
-        return t_quantile(1 - alpha, df) * se < theta
+        return enough_runs(
+            estimate, theta=theta, alpha=alpha, runs=runs, sessions=sessions
+        )
 
     low, high = 2, 3
     while not enough(high):
