@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.looks import PLANNED, Look
-from pytest_perfgate.stats.interval import Estimate, enough_runs
+from pytest_perfgate.stats.interval import Estimate, half_width
 
 _SUSPECT_P = 0.001
 _LUCK = 0.001
@@ -71,13 +71,8 @@ def is_far_beyond(found: Estimate, bar: Bar, look: Look) -> bool:
 
 def is_futile(found: Estimate, bar: Bar, look: Look) -> bool:
     """Tell whether twice the planned runs would not tell identical code."""
-    return not enough_runs(
-        found,
-        theta=bar.theta,
-        alpha=look.at_last.green,
-        runs=_FUTILE * look.final_runs,
-        sessions=False,
-    )
+    alpha, runs = look.at_last.green, _FUTILE * look.final_runs
+    return half_width(found, alpha=alpha, runs=runs, sessions=False) >= bar.theta
 
 
 def is_confirmed(found: Estimate, bar: Bar, look: Look, *, suspect: bool) -> bool:

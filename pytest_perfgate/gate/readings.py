@@ -43,7 +43,7 @@ from pytest_perfgate.model import (
     Reason,
     Verdict,
 )
-from pytest_perfgate.stats.interval import Estimate, enough_runs, runs_needed
+from pytest_perfgate.stats.interval import Estimate, half_width, runs_needed
 from pytest_perfgate.units import format_duration, format_value
 
 _DRIFT_SHARE = 0.25
@@ -287,11 +287,11 @@ def doubt(found: Estimate, bar: Bar, look: Look) -> Verdict:
     """Say why the data cannot tell, if there are to be no more."""
     if is_suspect(found, bar, look):
         return inconclusive(Reason.SUSPECT, f"p = {found.p_worse:.1g}")
-    theta, alpha = bar.theta, look.green
-    if enough_runs(found, theta=theta, alpha=alpha, runs=found.candidate_runs):
+    alpha = look.green
+    if half_width(found, alpha=alpha, runs=found.candidate_runs) < bar.theta:
         # identical code would have passed: this is neither it nor clearly over
         return inconclusive(Reason.AT_BUDGET)
-    needed = runs_needed(found, theta=theta, alpha=alpha)
+    needed = runs_needed(found, theta=bar.theta, alpha=alpha)
     return inconclusive(Reason.TOO_NOISY, runs_text(needed))
 
 

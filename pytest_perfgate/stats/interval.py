@@ -240,27 +240,18 @@ def detectable(estimate: Estimate, *, theta: float, runs: int) -> float:
     return theta + reach * se
 
 
-def enough_runs(
-    estimate: Estimate,
-    *,
-    theta: float,
-    alpha: float,
-    runs: int,
-    sessions: bool = True,
-) -> bool:
-    """Tell whether so many candidate runs tell identical code from the budget.
+def half_width(
+    estimate: Estimate, *, alpha: float, runs: int, sessions: bool = True
+) -> float:
+    """Foretell how far the bound at level 1 − α will lie from the estimate.
 
     Parameters
     ----------
+    runs : how many candidate runs, or pairs, there will be
     sessions : False leaves out what two sessions add, which no run can mend
-
-    Returns
-    -------
-    bool
-        t(1 − α)·SE < θ.
     """
     se, df = _error_at(estimate, runs, sessions=sessions)
-    return t_quantile(1 - alpha, df) * se < theta
+    return t_quantile(1 - alpha, df) * se
 
 
 def runs_needed(
@@ -276,9 +267,8 @@ def runs_needed(
     """
 
     def enough(runs: int) -> bool:
-        return enough_runs(
-            estimate, theta=theta, alpha=alpha, runs=runs, sessions=sessions
-        )
+        width = half_width(estimate, alpha=alpha, runs=runs, sessions=sessions)
+        return width < theta
 
     low, high = 2, 3
     while not enough(high):
