@@ -13,6 +13,7 @@ import pytest
 
 from pytest_perfgate import units
 from pytest_perfgate.errors import UsageError
+from pytest_perfgate.gate.policy import parse_budget, parse_limit
 from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 MARKER = "perfgate"
@@ -73,23 +74,23 @@ def resolve(config: pytest.Config) -> Settings:
         Naming the option, its value, and what may stand there.
     """
     text = {option.keyword: _text(config, option) for option in OPTIONS}
-    runs_min, runs_max = _parsed("runs", text["runs"], units.parse_runs)
+    runs_min, runs_max = _option("runs", text["runs"], _runs)
     return Settings(
         rootdir=config.rootpath,
         baselines=config.rootpath / text["baselines"],
         report=config.rootpath / text["report"],
-        budgets=tuple(_lines(config, "budget")),
-        limits=tuple(_lines(config, "limit")),
+        budgets=tuple(_specs(config, "budget", parse_budget)),
+        limits=tuple(_specs(config, "limit", parse_limit)),
         on_missing=text["on_missing"],
         on_inconclusive=text["on_inconclusive"],
         runs_min=runs_min,
         runs_max=runs_max,
         iterations=_optional("iterations", text["iterations"], _whole),
-        max_time_s=_parsed("max-time", text["max_time"], _seconds),
-        warmup=_parsed("warmup", text["warmup"], _warm),
-        timeout_s=_parsed("timeout", text["timeout"], _seconds),
+        max_time_s=_option("max-time", text["max_time"], _seconds),
+        warmup=_option("warmup", text["warmup"], _warm),
+        timeout_s=_option("timeout", text["timeout"], _seconds),
         max_total_s=_optional("max-total", text["max_total"], _seconds),
-        seed=_parsed("seed", text["seed"], _seed),
+        seed=_option("seed", text["seed"], _seed),
         device=text["device"],
         slowdown=_optional("slowdown", text["slowdown"], units.parse_fraction) or 0.0,
         update=bool(
@@ -110,6 +111,8 @@ def _raw(config: pytest.Config, option: Option) -> object:
 
 
 def _text(config: pytest.Config, option: Option) -> str:
+    if config.getoption(option.dest) in ("", [""]):  # an unset variable of a script
+        raise UsageError(f"{option.flag}='' is empty; give it a value, or drop it")
     value = _raw(config, option)
     text = option.default if value is None else str(value)
     if option.choices and text not in option.choices:
@@ -125,34 +128,57 @@ def _lines(config: pytest.Config, name: str) -> Iterator[str]:
     yield from config.getoption(f"perfgate_{name}") or ()
 
 
+def _specs(
+    config: pytest.Config, name: str, parse: Callable[..., object]
+) -> Iterator[str]:
+    """Yield them after reading each once, whether or not a benchmark wants it."""
+    for spec in _lines(config, name):
+        parse(spec, name=f"--perfgate-{name.replace('_', '-')}")
+        yield spec
+
+
 def _given(config: pytest.Config) -> Iterator[tuple[str, str]]:
     for option in OPTIONS:
-        value = _raw(config, option)
-        if value is not None and value is not False:
-            text = " ".join(value) if isinstance(value, list) else str(value)
-            yield option.flag, text
+        if option.repeatable:
+            value: object = " ".join(_lines(config, option.keyword))
+        else:
+            value = _raw(config, option)
+        if value not in (None, False, ""):
+            yield option.flag, str(value)
 
 
 def _parsed(name: str, text: object, parse: Callable[[str], T]) -> T:
-    """Parse one option's text; the error names the option and the value."""
+    """Parse one value; the error names it as the user wrote it."""
+    where = f"{name}={str(text)!r}"
     try:
         return parse(str(text))
-    except (ValueError, UsageError) as error:
-        raise UsageError(f"--perfgate-{name}={str(text)!r}: {error}") from None
+    except UsageError as error:  # units begin with "value='…'"
+        told = str(error).removeprefix(f"value={str(text)!r} ")
+        raise UsageError(f"{where} {told}") from None
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def _option(name: str, text: str, parse: Callable[[str], T]) -> T:
+    return _parsed(f"--perfgate-{name}", text, parse)
 
 
 def _optional(name: str, text: str, parse: Callable[[str], T]) -> T | None:
-    return _parsed(name, text, parse) if text else None
+    return _option(name, text, parse) if text else None
+
+
+def _runs(text: str) -> tuple[int, int]:
+    return units.parse_runs(text, name="value")
 
 
 def _whole(text: str) -> int:
-    if not text.strip().isdigit() or int(text) < 1:
+    if not text.strip().isdecimal() or int(text) < 1:
         raise ValueError("write a whole number from 1 up")
     return int(text)
 
 
 def _seed(text: str) -> int:
-    if not text.strip().isdigit() or int(text) >= 2**32:
+    if not text.strip().isdecimal() or int(text) >= 2**32:
         raise ValueError("write a whole number from 0 to 4294967295")
     return int(text)
 
@@ -170,7 +196,7 @@ def _seconds(text: str) -> float:
 def _warm(text: str) -> int | None:
     if text == "auto":
         return None
-    if not text.strip().isdigit():
+    if not text.strip().isdecimal():
         raise ValueError("write auto or a whole number from 0 up")
     return int(text)
 

@@ -21,6 +21,7 @@ from pytest_perfgate.campaign.results import results_of
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.verdicts import Verdicts
+from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import BenchmarkPolicy, resolve_policy
 from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
@@ -85,15 +86,18 @@ class Conduct:
         self._prepared = False
 
     def _policy(self, own: ItemSettings) -> BenchmarkPolicy:
-        return resolve_policy(
-            own.nodeid,
-            specs=self._settings.budgets,
-            limits=self._settings.limits,
-            marker_budget=own.budget,
-            marker_limit=own.limit,
-            metrics=own.metrics,
-            gate=own.gate,
-        )
+        try:
+            return resolve_policy(
+                own.nodeid,
+                specs=self._settings.budgets,
+                limits=self._settings.limits,
+                marker_budget=own.budget,
+                marker_limit=own.limit,
+                metrics=own.metrics,
+                gate=own.gate,
+            )
+        except UsageError as error:  # the options were read before
+            raise UsageError(f"{own.nodeid}: {error}") from None
 
     def _open_shelf(
         self, collected: Collected, fixtures: Collection[str]

@@ -15,7 +15,12 @@ from pytest_perfgate import settings as options
 from pytest_perfgate.campaign import replay, selection
 from pytest_perfgate.campaign.conduct import Conduct, Planned
 from pytest_perfgate.campaign.missing import Collected
-from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
+from pytest_perfgate.errors import (
+    DeviceUnavailable,
+    PerfGateError,
+    StoreUnreachable,
+    UsageError,
+)
 from pytest_perfgate.model import BenchmarkResult, Outcome
 from pytest_perfgate.reports.layout import Line
 from pytest_perfgate.settings import Settings
@@ -106,7 +111,7 @@ class Manager:
                 collected=self._collected(),
                 fixtures=self._fixtures,
             )
-        except UsageError as error:
+        except (UsageError, DeviceUnavailable) as error:
             raise pytest.UsageError(f"perfgate: {error}") from None
         except PerfGateError as error:
             self._broken = str(error)
