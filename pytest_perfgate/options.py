@@ -82,6 +82,16 @@ OPTIONS: tuple[Option, ...] = (
         repeatable=True,
     ),
     Option(
+        "anchor-budget",
+        "SPEC",
+        "",
+        "how much worse it may get since the anchor, the first session of its baseline: "
+        "20%, p99=40% (repeatable); without it three times the budget",
+        JUDGING,
+        marker=True,
+        repeatable=True,
+    ),
+    Option(
         "limit",
         "SPEC",
         "",

@@ -28,6 +28,7 @@ class Settings:
     baselines: Path
     report: Path
     budgets: tuple[str, ...]
+    anchor_budgets: tuple[str, ...]
     limits: tuple[str, ...]
     on_missing: str
     on_inconclusive: str
@@ -63,6 +64,7 @@ class ItemSettings:
     timeout_s: float
     seed: int
     inner_loop: int
+    anchor_budget: Mapping[str, str] | str | None = None
 
 
 def resolve(config: pytest.Config) -> Settings:
@@ -80,6 +82,7 @@ def resolve(config: pytest.Config) -> Settings:
         baselines=config.rootpath / text["baselines"],
         report=config.rootpath / text["report"],
         budgets=tuple(_specs(config, "budget", parse_budget)),
+        anchor_budgets=tuple(_specs(config, "anchor_budget", parse_budget)),
         limits=tuple(_specs(config, "limit", parse_limit)),
         on_missing=text["on_missing"],
         on_inconclusive=text["on_inconclusive"],
@@ -253,6 +256,7 @@ def _overlaid(
     return ItemSettings(
         nodeid=nodeid,
         budget=_table("budget", given.get("budget")),
+        anchor_budget=_table("anchor_budget", given.get("anchor_budget")),
         limit=_table("limit", given.get("limit")),
         metrics=_names(given.get("metrics")),
         gate=_flag("gate", given.get("gate", True)),

@@ -93,6 +93,8 @@ class Conduct:
                 limits=self._settings.limits,
                 marker_budget=own.budget,
                 marker_limit=own.limit,
+                anchor_specs=self._settings.anchor_budgets,
+                marker_anchor_budget=own.anchor_budget,
                 metrics=own.metrics,
                 gate=own.gate,
             )

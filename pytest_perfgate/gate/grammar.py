@@ -153,7 +153,7 @@ def _rule(target: str, value: str | float, *, name: str, source: str) -> BudgetR
         metric=metric,
         statistic=statistic,
         source=source,
-        marker=name == _MARKER_BUDGET,
+        marker=name in {_MARKER_BUDGET, _MARKER_ANCHOR},
     )
 
 
@@ -214,18 +214,22 @@ def _check_limit(limit: Limit, *, where: str) -> None:
 
 
 _MARKER_BUDGET = "@pytest.mark.perfgate budget"
+_MARKER_ANCHOR = "@pytest.mark.perfgate anchor_budget"
 _MARKER_LIMIT = "@pytest.mark.perfgate limit"
 
 
-def marker_rules(budget: Mapping[str, str] | str | None) -> list[BudgetRule]:
-    """Read the budgets of `@pytest.mark.perfgate(budget=…)`."""
+def marker_rules(
+    budget: Mapping[str, str] | str | None, *, anchor: bool = False
+) -> list[BudgetRule]:
+    """Read the budgets of `@pytest.mark.perfgate(budget=…)`, or `anchor_budget=…`."""
+    name = _MARKER_ANCHOR if anchor else _MARKER_BUDGET
     if budget is None:
         return []
     if not isinstance(budget, Mapping):
         target, _, value = str(budget).rpartition("=")
-        return [_rule(target, value, name=_MARKER_BUDGET, source=str(budget))]
+        return [_rule(target, value, name=name, source=str(budget))]
     return [
-        _rule(target, value, name=_MARKER_BUDGET, source=f"{target}={value}")
+        _rule(target, value, name=name, source=f"{target}={value}")
         for target, value in budget.items()
     ]
 

@@ -1,8 +1,15 @@
 """One benchmark's judgement: which statistics are judged, when to stop, what it means."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from pytest_perfgate.gate.anchor import (
+    confirm_anchor,
+    has_anchor,
+    read_anchor,
+    settled,
+)
+from pytest_perfgate.gate.bounds import is_futile
 from pytest_perfgate.gate.comparability import compare_metrics, difference_text
 from pytest_perfgate.gate.confirm import Confirmation, FreshPairs, confirm
 from pytest_perfgate.gate.evidence import Sides
@@ -27,17 +34,16 @@ from pytest_perfgate.model import (
     RunSummary,
     Verdict,
 )
-from pytest_perfgate.stats.interval import runs_needed
 
 __all__ = [
     "BenchmarkJudgement",
     "FreshPairs",
     "Look",
+    "combined",
     "count_comparisons",
     "judge_benchmark",
 ]
 
-_FUTILE = 2
 _ORDER = (
     Outcome.REGRESSED,
     Outcome.ERROR,
@@ -63,17 +69,37 @@ class BenchmarkJudgement:
     remarks: tuple[str, ...] = ()
 
 
-def count_comparisons(policy: BenchmarkPolicy, baseline: Baseline) -> int:
+def count_comparisons(
+    policy: BenchmarkPolicy, baseline: Baseline, look: Look | None = None
+) -> int:
     """Count the pairs of metric and statistic that a benchmark puts to a test.
 
     Summed over a session this is M, which the levels of the identity tests are
-    divided by. Exact metrics and absolute limits are no tests.
+    divided by. Exact metrics and absolute limits are no tests, and neither is a
+    tail that is shown and not gated. What is held against an anchor is one.
+
+    Parameters
+    ----------
+    look : tells how many runs there can be; None stands for the usual number
     """
-    return sum(
-        len(policy.gates(metric))
-        for metric in baseline.metrics.values()
-        if not metric.exact
+    sides = Sides(
+        baseline=tuple(session.runs for session in baseline.sessions), candidate=()
     )
+    noisy = [metric for metric in baseline.metrics.values() if not metric.exact]
+    anchored = policy.anchor_gates if has_anchor(baseline) else _no_gates
+    return sum(
+        len(anchored(metric))
+        + sum(
+            not _is_default_tail(gate)
+            or tail_or_why_not(metric, gate, sides, look or Look()) is None
+            for gate in policy.gates(metric)
+        )
+        for metric in noisy
+    )
+
+
+def _no_gates(_: Metric) -> tuple[Gate, ...]:
+    return ()
 
 
 def judge_benchmark(
@@ -122,13 +148,27 @@ def judge_benchmark(
     case = _Case(policy=policy, sides=sides, look=look, stored=stored, known=known)
     readings = [*_stored_metrics(case), *_other_metrics(case)]
     readings += read_limits(policy, known, sides.candidate, look)
-    decided = _decided(readings, look)
+    anchored = _anchored(case, baseline)
+    decided = settled(anchored, decided=_decided(readings, look)) or look.last
     if confirmation is not None and decided:
         readings = [
             confirm(reading, sides, confirmation=confirmation, look=look)
             for reading in readings
         ]
-    return _conclude(readings, case, decided=decided, fresh=confirmation is not None)
+        anchored = [
+            confirm_anchor(
+                reading,
+                baseline,
+                sides.candidate,
+                confirmation=confirmation,
+                look=look,
+            )
+            for reading in anchored
+            if baseline is not None
+        ]
+    return _conclude(
+        [*readings, *anchored], case, decided=decided, fresh=confirmation is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +179,10 @@ class _Case:
     stored: Mapping[str, Metric]
     known: Mapping[str, Metric]
 
-    def runs_with(self, metric: Metric) -> int:
-        return sum(
-            bool(run.statistics.get(metric.name)) for run in self.sides.candidate
-        )
+    def lacking(self, metric: Metric) -> int:
+        """Count the candidate runs that did not measure a metric."""
+        name, runs = metric.name, self.sides.candidate
+        return sum([not run.statistics.get(name) for run in runs])
 
 
 # which statistics -------------------------------------------------------------
@@ -160,9 +200,9 @@ def _stored_metrics(case: _Case) -> Iterator[Reading]:
 
 def _refusal(case: _Case, metric: Metric) -> Verdict | None:
     """Say why a whole metric cannot be compared."""
-    runs, have = len(case.sides.candidate), case.runs_with(metric)
-    if have < runs:
-        detail = f"{metric.name} in {runs - have} of {runs} runs"
+    lacking = case.lacking(metric)
+    if lacking:
+        detail = f"{metric.name} in {lacking} of {len(case.sides.candidate)} runs"
         return Verdict(
             outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
         )
@@ -185,7 +225,7 @@ def _metric(case: _Case, metric: Metric, gates: Sequence[Gate]) -> Iterator[Read
     for gate in gates[1:]:
         if gate.witness:
             yield from _witness(case, metric, gate, main)
-        elif gate.statistic == "p99" and not gate.explicit:
+        elif _is_default_tail(gate):
             yield from _default_tail(case, metric, gate)
         else:
             yield _gate(case, metric, gate)
@@ -194,6 +234,10 @@ def _metric(case: _Case, metric: Metric, gates: Sequence[Gate]) -> Iterator[Read
 def _gate(case: _Case, metric: Metric, gate: Gate) -> Reading:
     exact = read_exact(metric, gate, case.sides)
     return exact or read(metric, gate, case.sides, case.look)
+
+
+def _is_default_tail(gate: Gate) -> bool:
+    return gate.statistic == "p99" and not gate.explicit
 
 
 def _default_tail(case: _Case, metric: Metric, gate: Gate) -> Iterator[Reading]:
@@ -224,11 +268,25 @@ def _witness(
     yield from shown(metric, gate.statistic, case.sides, case.look, remarks=remarks)
 
 
+def _anchored(case: _Case, baseline: Baseline | None) -> list[Reading]:
+    if baseline is None:
+        return []
+    return read_anchor(
+        case.policy,
+        baseline,
+        case.sides.candidate,
+        metrics=[m for m in case.stored.values() if _refusal(case, m) is None],
+        look=case.look,
+    )
+
+
 def _other_metrics(case: _Case) -> Iterator[Reading]:
     """Name what a budget asks for and the baseline, or the benchmark, lacks."""
     for name, metric in case.known.items():
+        if name in case.stored:
+            continue
         gates = [gate for gate in case.policy.gates(metric) if gate.explicit]
-        if name not in case.stored and gates:
+        if gates:
             verdict = Verdict(
                 outcome=Outcome.NO_BASELINE,
                 reason=Reason.NOTHING_STORED,
@@ -281,18 +339,13 @@ def _futile(mains: Sequence[Reading], gated: Sequence[Reading], look: Look) -> b
     """Tell whether the planned runs are far from enough, and nothing looks slow."""
     if any(reading.over for reading in (*mains, *gated) if not reading.tail):
         return False
-    final = replace(look, last=True)
-    for reading in mains:
-        if reading.state is State.OPEN and reading.estimate and reading.bar:
-            needed = runs_needed(
-                reading.estimate,
-                theta=reading.bar.theta,
-                alpha=final.green,
-                sessions=False,
-            )
-            if needed is None or needed > _FUTILE * look.final_runs:
-                return True
-    return False
+    return any(
+        reading.state is State.OPEN
+        and reading.estimate is not None
+        and reading.bar is not None
+        and is_futile(reading.estimate, reading.bar, look)
+        for reading in mains
+    )
 
 
 # what it means ----------------------------------------------------------------
@@ -305,7 +358,9 @@ def _conclude(
     flagged = any(reading.state is State.FLAGGED for reading in gated)
     return BenchmarkJudgement(
         judgements=tuple(reading.judgement for reading in readings),
-        verdict=_combined([reading.judgement for reading in gated], case),
+        verdict=combined(
+            [reading.judgement for reading in gated], stored=bool(case.stored)
+        ),
         decided=decided,
         flagged=flagged,
         suspect=not fresh and any(reading.suspect for reading in gated),
@@ -313,9 +368,16 @@ def _conclude(
     )
 
 
-def _combined(gated: Sequence[Judgement], case: _Case) -> Verdict:
+def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
+    """Read a benchmark's verdict from its gated judgements.
+
+    Parameters
+    ----------
+    gated : the main statistic of each metric before its others
+    stored : whether there is a baseline at all
+    """
     red = {Outcome.REGRESSED, Outcome.ERROR}
-    if not case.stored and not any(one.outcome in red for one in gated):
+    if not stored and not any(one.outcome in red for one in gated):
         return Verdict(outcome=Outcome.NO_BASELINE, reason=Reason.NOTHING_STORED)
     for outcome in _ORDER:
         alike = [one.verdict for one in gated if one.outcome is outcome]
@@ -340,6 +402,5 @@ def _remarks(case: _Case) -> Iterator[str]:
         if name not in case.stored:
             yield f"{name} is new: it has no baseline, record one to gate it"
     for name, metric in case.stored.items():
-        absent = case.runs_with(metric) < len(case.sides.candidate)
-        if absent and not case.policy.gates(metric):
+        if case.lacking(metric) and not case.policy.gates(metric):
             yield f"{name} is in the baseline and was not measured in every run"

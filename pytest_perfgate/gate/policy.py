@@ -1,7 +1,7 @@
 """What one benchmark is judged by: its gates, its limits, and how they are found."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_perfgate.gate.budgets import (
     DEFAULT_BUDGET,
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _HEADLINES = ("latency", "step_time", "e2e")
+_ANCHOR_TIMES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,8 @@ class BenchmarkPolicy:
     nodeid: str
     rules: tuple[BudgetRule, ...] = ()
     """Those that match the benchmark; the later wins."""
+    anchor_rules: tuple[BudgetRule, ...] = ()
+    """Likewise, of what is allowed since the anchor session."""
     limits: tuple[Limit, ...] = ()
     metrics: tuple[str, ...] | None = None
     """Where given, nothing but these is gated."""
@@ -75,6 +78,22 @@ class BenchmarkPolicy:
             gates.append(Gate(statistic="floor", budget=budget, witness=True))
         return tuple(gates)
 
+    def anchor_gates(self, metric: Metric) -> tuple[Gate, ...]:
+        """Give what is held against the anchor session, with its own budgets.
+
+        The main statistic of each gated metric, and what a budget names. Three
+        times the usual budget where nothing else is said.
+        """
+        gates = self.gates(metric)
+        found = []
+        for gate in gates:
+            named = _speaking(self.anchor_rules, metric, gate.statistic)
+            asked = gate is gates[0] or gate.explicit or named is not None
+            if asked and not gate.witness:
+                usual = replace(gate.budget, value=_ANCHOR_TIMES * gate.budget.value)
+                found.append(replace(gate, budget=named or usual))
+        return tuple(found)
+
     def _statistics(self, metric: Metric) -> tuple[str, ...]:
         main = main_statistic(metric)
         usual = (main, "p99") if main == "median" else (main,)
@@ -82,11 +101,7 @@ class BenchmarkPolicy:
         return tuple(dict.fromkeys((*usual, *named)))
 
     def _named(self, metric: Metric, statistic: str) -> Budget | None:
-        for rule in reversed(self.rules):
-            budget = rule.speaks_of(metric, statistic)
-            if budget is not None:
-                return budget
-        return None
+        return _speaking(self.rules, metric, statistic)
 
     def _gate(self, metric: Metric, statistic: str) -> Gate | None:
         named = self._named(metric, statistic)
@@ -138,9 +153,21 @@ class BenchmarkPolicy:
     def unknown_metrics(self, metrics: Iterable[str]) -> tuple[str, ...]:
         """Give the metrics that the marker names and the benchmark lacks."""
         present = set(metrics)
-        wanted = [rule.metric for rule in self.rules if rule.marker and rule.metric]
+        rules = (*self.rules, *self.anchor_rules)
+        wanted = [rule.metric for rule in rules if rule.marker and rule.metric]
         wanted += self.metrics or ()
         return tuple(name for name in dict.fromkeys(wanted) if name not in present)
+
+
+def _speaking(
+    rules: Sequence[BudgetRule], metric: Metric, statistic: str
+) -> Budget | None:
+    """Find what the latest rule that speaks of a statistic allows."""
+    for rule in reversed(rules):
+        budget = rule.speaks_of(metric, statistic)
+        if budget is not None:
+            return budget
+    return None
 
 
 def _latest(limits: Iterable[Limit]) -> tuple[Limit, ...]:
@@ -155,6 +182,8 @@ def resolve_policy(  # noqa: PLR0913 (one place where every source of a policy m
     limits: Sequence[str] = (),
     marker_budget: Mapping[str, str] | str | None = None,
     marker_limit: Mapping[str, str] | str | None = None,
+    anchor_specs: Sequence[str] = (),
+    marker_anchor_budget: Mapping[str, str] | str | None = None,
     metrics: tuple[str, ...] | None = None,
     gate: bool = True,
 ) -> BenchmarkPolicy:
@@ -165,6 +194,8 @@ def resolve_policy(  # noqa: PLR0913 (one place where every source of a policy m
     nodeid : the benchmark's name, which the globs of the specs are tried on
     specs, limits : as written, the weakest first (ini, then command line)
     marker_budget, marker_limit : the benchmark's own, which win over all
+    anchor_specs, marker_anchor_budget : likewise, of what is allowed since the
+        anchor session
     metrics : where given, nothing else is gated
     gate : False shows the numbers and judges none
 
@@ -174,12 +205,17 @@ def resolve_policy(  # noqa: PLR0913 (one place where every source of a policy m
         Any of the texts cannot mean anything, whether or not it matches.
     """
     budgets = [parse_budget(spec) for spec in specs]
+    since = [
+        parse_budget(spec, name="--perfgate-anchor-budget") for spec in anchor_specs
+    ]
     bounds = [parse_limit(spec) for spec in limits]
     rules = [rule for glob, rule in budgets if is_for(glob, nodeid)]
+    creep = [rule for glob, rule in since if is_for(glob, nodeid)]
     matching = [limit for glob, limit in bounds if is_for(glob, nodeid)]
     return BenchmarkPolicy(
         nodeid=nodeid,
         rules=(*rules, *marker_rules(marker_budget)),
+        anchor_rules=(*creep, *marker_rules(marker_anchor_budget, anchor=True)),
         limits=_latest([*matching, *marker_limits(marker_limit)]),
         metrics=metrics,
         gate=gate,

@@ -758,7 +758,23 @@ def test_comparisons_are_counted(make):
         for _ in range(3)
     )
     baseline = make.baseline(runs)
-    assert count_comparisons(resolve_policy("b"), baseline) == 4
+    # median and floor of the latency, the peak; a P99 of 100 samples is not gated
+    assert count_comparisons(resolve_policy("b"), baseline) == 3
     assert count_comparisons(resolve_policy("b", gate=False), baseline) == 0
     more = resolve_policy("b", specs=["p90=5%", "kernel_launches=+0"])
-    assert count_comparisons(more, baseline) == 5
+    assert count_comparisons(more, baseline) == 4
+
+
+def test_a_tail_counts_where_it_is_gated(make):
+    runs = make.noisy("latency__p99", 10, sd=0.01, iterations=400)
+    baseline = make.baseline(runs)
+    assert count_comparisons(resolve_policy("b"), baseline) == 3
+    few = Look(final_runs=3)
+    noisy = make.baseline(make.noisy("latency__p99", 10, sd=0.05, iterations=400))
+    assert count_comparisons(resolve_policy("b"), noisy, few) == 2
+
+
+def test_what_is_held_against_an_anchor_counts_too(make):
+    runs = make.noisy("latency__median", 3, sd=0.01)
+    baseline = make.baseline(runs, runs)
+    assert count_comparisons(resolve_policy("b"), baseline) == 3
