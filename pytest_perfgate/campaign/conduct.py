@@ -45,7 +45,7 @@ class Planned:
 
 
 class Conduct:
-    """What the manager's hooks call, in this order: run, by_item, finish."""
+    """What the manager's hooks call, in this order: run, by_item, store, finish."""
 
     def __init__(
         self,
@@ -205,6 +205,19 @@ class Conduct:
             recorded[each.result.nodeid].append(each.result)
         return recorded
 
+    def store(self) -> None:
+        """Write the new baselines, before anything is reported as recorded.
+
+        Raises
+        ------
+        StoreUnreachable
+            Where the disk refuses.
+        """
+        environment = self._ledger.environment
+        if self._settings.update and environment is not None:
+            apply(self._changes, self._shelf, environment)
+            self._updates = tuple(shown(self._changes))
+
     def missing(self) -> Sequence[BenchmarkResult]:
         """Return what the baselines hold and no collected test belongs to."""
         return self._missing
@@ -270,11 +283,11 @@ class Conduct:
         )
 
     def finish(self, *, interrupted: bool, failed: bool) -> int:
-        """Write baselines and report; returns the session's exit code.
+        """Write the report; returns the session's exit code.
 
         Parameters
         ----------
-        interrupted : the session ended before it was done: no baseline is touched
+        interrupted : the session ended before it was done
         failed : something that is no benchmark's verdict failed
 
         Raises
@@ -285,10 +298,6 @@ class Conduct:
         if interrupted:
             self._verdicts.judge_as_it_stands()
             self.by_item(interrupted=True)
-        environment = self._ledger.environment
-        if self._settings.update and not interrupted and environment is not None:
-            apply(self._changes, self._shelf, environment)
-            self._updates = tuple(shown(self._changes))
         code = self.exit_code()
         if code in {0, 5} and (failed or self._failed_otherwise):
             code = 1

@@ -133,7 +133,8 @@ def shown(changes: Iterable[Change]) -> Iterator[Update]:
         action = _ACTIONS.get(verdict.reason, Action.REFUSED)
         detail = verdict.detail
         if action is Action.REFUSED:
-            detail = f"{verdict.outcome}: {verdict.reason} {detail}".strip()
+            more = detail.removeprefix(verdict.reason).removeprefix("; ")
+            detail = f"{verdict.outcome}: {verdict.reason}; {more}".removesuffix("; ")
         known = each.new or each.old
         names = tuple(known.metrics.values()) if known else ()
         if not names:

@@ -165,6 +165,7 @@ class Manager:
         try:
             self._conduct.run()
             self._results = self._conduct.by_item()
+            self._conduct.store()
         except UsageError as error:
             raise pytest.UsageError(f"perfgate: {error}") from None
         except PerfGateError as error:
