@@ -12,6 +12,7 @@ import pytest
 
 from pytest_perfgate import protocol
 from pytest_perfgate.campaign import git, progress, replay
+from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.launch import WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
@@ -22,6 +23,7 @@ from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.errors import UsageError
+from pytest_perfgate.gate.family import with_q_values
 from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import BenchmarkPolicy, resolve_policy
 from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
@@ -72,8 +74,17 @@ class Conduct:
         self._shelf, self._whole = self._open_shelf(collected, fixtures)
         self._folder = RunFolder(settings.report)
         self._ledger = Ledger([own.settings for own in planned])
+        self._past = PastAttempts(
+            settings.rootdir,
+            hardware=self._shelf.key,
+            counting=not (settings.update or settings.slowdown),
+        )
         self._verdicts = Verdicts(
-            self._ledger, self._shelf, self.policies, settings=settings
+            self._ledger,
+            self._shelf,
+            self.policies,
+            settings=settings,
+            past=self._past,
         )
         self._campaign: Campaign | None = None
         self._results: dict[str, list[BenchmarkResult]] = {}
@@ -129,11 +140,14 @@ class Conduct:
             self._folder.prepare()
         if not self._planned:
             return
+        self._past.begin()
         self._campaign = self._make_campaign()
         if self._settings.update:
             self._campaign.record()
+            self._verdicts.weigh_the_suite()
         else:
             self._campaign.measure(self._looks())
+            self._verdicts.weigh_the_suite()
             self._campaign.confirm()
 
     def _looks(self) -> tuple[int, ...]:
@@ -301,6 +315,7 @@ class Conduct:
         code = self.exit_code()
         if code in {0, 5} and (failed or self._failed_otherwise):
             code = 1
+        self._past.keep(self._verdicts.evidence())
         self._report = self._make_report(code, interrupted=interrupted)
         if self._prepared:
             self._folder.write_report(self._report)
@@ -313,7 +328,7 @@ class Conduct:
         return code
 
     def _make_report(self, code: int, *, interrupted: bool) -> Report:
-        results = self.all_results()
+        results = with_q_values(self.all_results())
         summary = summary_sentence(results, anything_measured=self.anything_measured)
         cost = self._campaign.cost if self._campaign else None
         return Report(
@@ -332,6 +347,7 @@ class Conduct:
             if cost
             else {},
             interrupted=interrupted,
+            shift=self._verdicts.shift,
         )
 
     def report_lines(self, *, width: int, verbose: bool) -> Iterator[Line]:
@@ -341,7 +357,8 @@ class Conduct:
         if self._settings.update:
             yield from update.render(self._updates, width=width)
         yield from terminal.render(self._report, width=width, verbose=verbose)
-        for note in self._ledger.notes:
+        problem = (self._past.problem,) if self._past.problem else ()
+        for note in (*self._ledger.notes, *problem):
             yield line(f"note: {note}", "yellow")
         if self._prepared:
             folder = os.path.relpath(self._folder.path, self._settings.rootdir)

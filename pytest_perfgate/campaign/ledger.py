@@ -113,7 +113,12 @@ class Entry:
     @property
     def benchmarks(self) -> list[str]:
         """The ids measured in any run, in the order first seen."""
-        return list(dict.fromkeys(b for run in self.runs.values() for b in run))
+        return list(dict.fromkeys(b for run in self.all_runs.values() for b in run))
+
+    @property
+    def all_runs(self) -> dict[int, dict[str, Measurement]]:
+        """Those put aside when a confirmation began, and those made since."""
+        return {**(self.screened or {}), **self.runs}
 
 
 def _disturbed(run: Mapping[str, Measurement]) -> bool:
@@ -197,7 +202,7 @@ class Ledger:
 
     def plan_of(self, benchmark: str, nodeid: str) -> Plan | None:
         """Return the plan by which a benchmark was measured in its first run."""
-        for run in self.entries[nodeid].runs.values():
+        for run in self.entries[nodeid].all_runs.values():
             if benchmark in run:
                 return run[benchmark].plan
         return None

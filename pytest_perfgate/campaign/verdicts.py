@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pytest_perfgate.campaign.attempts import Earlier, PastAttempts
 from pytest_perfgate.campaign.ledger import Entry, Ledger, discarded
 from pytest_perfgate.campaign.manager import CONFIRMING_RUNS
 from pytest_perfgate.campaign.shelf import Shelf
@@ -18,6 +19,7 @@ from pytest_perfgate.gate.judge import (
 )
 from pytest_perfgate.gate.looks import Look, planned_looks
 from pytest_perfgate.gate.policy import BenchmarkPolicy
+from pytest_perfgate.gate.shift import effect_of, machine_wide_shift, under_shift
 from pytest_perfgate.gate.summary import summarise
 from pytest_perfgate.model import (
     BenchmarkResult,
@@ -28,9 +30,11 @@ from pytest_perfgate.model import (
     Plan,
     Reason,
     RunSummary,
+    Shift,
     Verdict,
 )
 from pytest_perfgate.settings import Settings
+from pytest_perfgate.store.attempts import Evidence, conditions_of
 
 
 class Verdicts:
@@ -43,7 +47,12 @@ class Verdicts:
         policies: Mapping[str, BenchmarkPolicy],
         *,
         settings: Settings,
+        past: PastAttempts,
     ) -> None:
+        self.shift: Shift | None = None
+        """How far the machine as a whole moved, once all is screened."""
+        self._past = past
+        self._conditions: dict[str, str] = {}
         self._ledger = ledger
         self._shelf = shelf
         self._policies = policies
@@ -53,7 +62,9 @@ class Verdicts:
         self._last: dict[str, tuple[list[int], Look]] = {}
         self._summaries: dict[tuple[str, int], RunSummary] = {}
         self._comparisons = sum(
-            count_comparisons(policies[nodeid], baseline)
+            count_comparisons(
+                policies[nodeid], baseline, Look(final_runs=self._looks[-1])
+            )
             for nodeid in ledger.entries
             for baseline in shelf.of_item(nodeid).values()
         )
@@ -90,6 +101,28 @@ class Verdicts:
         for entry in self._ledger.entries.values():
             if entry.runs and entry.screened is None:
                 self.decided(entry, target=len(entry.runs), last=True)
+        self.weigh_the_suite()
+
+    def weigh_the_suite(self) -> None:
+        """See whether the machine as a whole moved, when all is screened.
+
+        What is flagged on a machine that became slower wants base code to be
+        confirmed, and there is none: no fresh runs are made for it. Baselines
+        are recorded all the same; the report then says what they have in them.
+        """
+        found = [
+            effect_of(judgement.judgements)
+            for judged in self._judged.values()
+            for judgement in judged.values()
+        ]
+        self.shift = machine_wide_shift([one for one in found if one is not None])
+        if self.shift is None or self._settings.update:
+            return
+        for nodeid, judged in self._judged.items():
+            self._judged[nodeid] = {
+                benchmark: under_shift(judgement, self.shift)
+                for benchmark, judgement in judged.items()
+            }
 
     def _look(self, runs: int, *, last: bool) -> Look:
         index = sum(1 for planned in self._looks[:-1] if runs > planned)
@@ -113,14 +146,69 @@ class Verdicts:
         if any(d.forbids for d in self.differences(entry, benchmark)):
             return None
         screened = entry.screened if entry.screened is not None else entry.runs
+        new = self.summaries(entry.nodeid, benchmark, screened, runs)
+        earlier = self._earlier(entry, benchmark, new)
         fresh = self._fresh(entry, benchmark)
+        confirmed = len(fresh) >= CONFIRMING_RUNS
         return judge_benchmark(
             policy=self._policies[entry.nodeid],
             baseline=self._shelf.baseline(benchmark),
-            candidate=self.summaries(entry.nodeid, benchmark, screened, runs),
-            look=look,
+            candidate=(*earlier.evidence, *new),
+            # whoever looks again has had his looks
+            look=look.at_last if earlier.evidence else look,
             metrics=_metrics(screened, benchmark),
-            confirmation=fresh if len(fresh) >= CONFIRMING_RUNS else None,
+            confirmation=(*earlier.fresh, *fresh) if confirmed else None,
+        )
+
+    def _earlier(
+        self, entry: Entry, benchmark: str, new: tuple[RunSummary, ...]
+    ) -> Earlier:
+        """Return what earlier attempts on this commit have to say of a benchmark."""
+        conditions = self._conditions_of(entry, benchmark)
+        if conditions is None:
+            return Earlier()
+        return self._past.of(benchmark, conditions).like(new)
+
+    def _conditions_of(self, entry: Entry, benchmark: str) -> str | None:
+        """Digest what a benchmark is judged against; None where it cannot be."""
+        if not self._past.counting:
+            return None
+        if benchmark not in self._conditions:
+            baseline = self._shelf.baseline(benchmark)
+            plan = self._ledger.plan_of(benchmark, entry.nodeid)
+            environment = self._ledger.environment
+            if baseline is None or plan is None or environment is None:
+                return None
+            self._conditions[benchmark] = conditions_of(baseline, plan, environment)
+        return self._conditions[benchmark]
+
+    def evidence(self) -> Mapping[str, Evidence]:
+        """Return what there is to remember: the sound runs of all attempts."""
+        found = {}
+        for entry in self._ledger.entries.values():
+            for benchmark in entry.benchmarks if not entry.finished else ():
+                conditions = self._conditions_of(entry, benchmark)
+                comparable = not any(
+                    d.forbids for d in self.differences(entry, benchmark)
+                )
+                if conditions is not None and comparable:
+                    found[benchmark] = self._remembered(entry, benchmark, conditions)
+        return found
+
+    def _remembered(self, entry: Entry, benchmark: str, conditions: str) -> Evidence:
+        def sound(
+            measured: Mapping[int, Mapping[str, Measurement]],
+        ) -> list[RunSummary]:
+            made = self.summaries(entry.nodeid, benchmark, measured, sorted(measured))
+            return [run for run in made if not run.disturbed]
+
+        earlier = self._past.of(benchmark, conditions)
+        confirming = entry.screened is not None
+        return Evidence(
+            conditions=conditions,
+            attempts=earlier.attempts + 1,
+            runs=(*earlier.runs, *sound(entry.screened or entry.runs)),
+            fresh=(*earlier.fresh, *(sound(entry.runs) if confirming else ())),
         )
 
     def _fresh(self, entry: Entry, benchmark: str) -> tuple[RunSummary, ...]:
@@ -174,13 +262,16 @@ class Verdicts:
         differences = self.differences(entry, benchmark)
         screened = entry.screened if entry.screened is not None else entry.runs
         runs = self.summaries(entry.nodeid, benchmark, screened, sorted(screened))
+        earlier = self._earlier(entry, benchmark, runs)
         return BenchmarkResult(
             benchmark=benchmark,
             nodeid=entry.nodeid,
             verdict=self._verdict(entry, benchmark, judgement, out_of_time=out_of_time),
             judgements=judgement.judgements if judgement else (),
-            runs=runs,
-            confirmation=self._fresh(entry, benchmark),
+            runs=(*earlier.evidence, *runs),
+            confirmation=(*earlier.fresh, *self._fresh(entry, benchmark)),
+            attempt=earlier.attempts + 1,
+            earlier_runs=len(earlier.evidence),
             plan=self._ledger.plan_of(benchmark, entry.nodeid),
             differences=differences,
             discarded=discarded(entry),
@@ -198,12 +289,9 @@ class Verdicts:
         *,
         out_of_time: bool,
     ) -> Verdict:
-        if not self._policies[entry.nodeid].gate:
-            return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
-        forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
-        if forbidding:
-            hardware = any(d.forbids for d in self._machine(benchmark))
-            return _incomparable(forbidding, hardware=hardware)
+        refusal = self._refusal(entry, benchmark)
+        if refusal is not None:
+            return refusal
         if judgement is None:
             return _too_few(entry, least=self._looks[0], out_of_time=out_of_time)
         verdict = judgement.verdict
@@ -219,6 +307,16 @@ class Verdicts:
             detail = f"{len(entry.runs)} of {self._looks[-1]} runs made"
             return replace(verdict, reason=Reason.OUT_OF_TIME, detail=detail)
         return verdict
+
+    def _refusal(self, entry: Entry, benchmark: str) -> Verdict | None:
+        """Say why a benchmark is not judged, whatever its numbers are."""
+        if not self._policies[entry.nodeid].gate:
+            return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
+        forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
+        if forbidding:
+            hardware = any(d.forbids for d in self._machine(benchmark))
+            return _incomparable(forbidding, hardware=hardware)
+        return None
 
     def _no_baseline(self) -> Verdict:
         others = ", ".join(self._shelf.elsewhere())

@@ -4,16 +4,20 @@ A small file beside the run folder, which git ignores. It is no record of
 anything: whoever deletes it loses the memory of attempts and nothing else.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_perfgate.errors import BaselineCorrupt
-from pytest_perfgate.model import RunSummary
+from pytest_perfgate.model import Baseline, Environment, Plan, RunSummary
 from pytest_perfgate.store.atomic import locked, unreachable, write_atomically
+from pytest_perfgate.store.codec import encode_plan, environment_digest
+from pytest_perfgate.store.codec_baseline import encode_baseline
 from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
 from pytest_perfgate.store.fields import Json, Node
+from pytest_perfgate.store.layout import lines_of, tidy
 
 FILE = Path(".perfgate", "attempts.json")
 """Relative to rootdir, wherever the report goes: another folder is no new start."""
@@ -23,6 +27,17 @@ KEPT_RUNS = 100
 """Of one benchmark; older ones are forgotten."""
 
 _IGNORE = ".gitignore"
+_DIGEST_LENGTH = 16
+
+
+def conditions_of(baseline: Baseline, plan: Plan, environment: Environment) -> str:
+    """Return a digest of what runs are judged against, and of how they are made."""
+    tree = {
+        "baseline": tidy(encode_baseline(baseline)),
+        "plan": encode_plan(plan),
+        "environment": environment_digest(environment),
+    }
+    return hashlib.sha256(lines_of(tree).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,11 @@ from pytest_perfgate.store.attempts import (
     KEPT_RUNS,
     Attempts,
     Evidence,
+    conditions_of,
     keep_attempts,
     load_attempts,
 )
+from pytest_perfgate.store.codec_baseline import BASELINE
 
 HERE = {"commit": "0123abc", "hardware": "cpu"}
 
@@ -101,3 +103,17 @@ def test_one_that_cannot_be_read_is_told(path):
     path.mkdir(parents=True)
     with pytest.raises(StoreUnreachable, match="cannot be read"):
         load_attempts(path)
+
+
+def test_conditions_are_the_same_after_storage_and_differ_with_each_part(make):
+    whole = (make.a_baseline(), make.a_plan(), make.an_environment())
+    first = conditions_of(*whole)
+    written = BASELINE.text(make.a_file())
+    (again,) = BASELINE.read(written, source="b.json").benchmarks.values()
+    assert conditions_of(again, *whole[1:]) == first
+    others = [
+        conditions_of(make.a_baseline(counts={}), *whole[1:]),
+        conditions_of(whole[0], make.a_plan(seed=8), whole[2]),
+        conditions_of(*whole[:2], make.an_environment(software={})),
+    ]
+    assert len({first, *others}) == 4
