@@ -64,11 +64,7 @@ def _read(
     found = read_exact(metric, gate, sides) or read(metric, gate, sides, look)
     if found.judgement.comparison is None:
         return  # the anchor is older than the metric, or the main row says why
-    judgement = replace(
-        found.judgement,
-        bound=f"{found.judgement.bound} since the anchor",
-        anchor=True,
-    )
+    judgement = replace(found.judgement, anchor=True)
     found = replace(found, judgement=judgement)
     if judgement.outcome is Outcome.REGRESSED:
         yield found.with_verdict(_accused(found, session), found.state)

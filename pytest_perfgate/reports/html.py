@@ -18,11 +18,13 @@ from pytest_perfgate.reports.plot import HEIGHT, WIDTH, Plot, plot, scale
 from pytest_perfgate.reports.words import (
     LOOKS,
     QUIET,
+    attempts_text,
     counted,
     counts,
     deciding,
     directions,
     others,
+    shift_text,
     worst_first,
 )
 
@@ -97,7 +99,7 @@ def _context(report: Report) -> Mapping[str, object]:
         "interrupted": report.interrupted,
         "counts": [(LOOKS[one].glyph, one, f"{n:,}") for one, n in counts(report)],
         "total": f"{len(results):,}",
-        "directions": directions(report),
+        "session": (directions(report), shift_text(report), attempts_text(report)),
         "listed": [_entry(one, span) for one in listed],
         "folded": [_entry(one, span) for one in folded],
         "steps": [

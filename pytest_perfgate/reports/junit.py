@@ -17,7 +17,8 @@ def properties(result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
     `perfgate_ratio_METRIC_STATISTIC`: now ÷ baseline as the values are, 1.05 for
     a latency that grew by 5 %, 0.95 for a throughput that fell by 5 %. Where the
     budget is absolute `perfgate_difference_METRIC_STATISTIC`: now − baseline, in
-    seconds, bytes or the metric's own unit.
+    seconds, bytes or the metric's own unit. What is held against the anchor
+    session ends in `_anchor`.
     """
     verdict = result.verdict
     detail = (("perfgate_detail", one_line(verdict.detail)),) if verdict.detail else ()
@@ -40,6 +41,7 @@ def _ratios(result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
 def _number(judgement: Judgement, comparison: Comparison) -> tuple[str, str]:
     kind = "difference" if comparison.absolute else "ratio"
     name = f"{_word(judgement.metric.name)}_{_word(judgement.statistic)}"
+    name += "_anchor" if judgement.anchor else ""
     value = change(judgement.metric, comparison).ratio
     return f"perfgate_{kind}_{name}", f"{value:.4g}"
 

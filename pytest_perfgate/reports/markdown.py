@@ -11,11 +11,13 @@ from pytest_perfgate.reports.words import (
     GREEN,
     LOOKS,
     QUIET,
+    attempts_text,
     counted,
     counts,
     deciding,
     directions,
     others,
+    shift_text,
     verdict_text,
     worst_first,
 )
@@ -75,9 +77,9 @@ def _opening(report: Report) -> Iterator[str]:
     total = counted(len(report.results), "benchmark")
     parts = [f"{LOOKS[one].glyph} {number:,} {one}" for one, number in counts(report)]
     yield f"{total}: {', '.join(parts)}" if parts else total
-    leaning = directions(report)
-    if leaning:
-        yield f"<br>{leaning}"
+    for text in (directions(report), shift_text(report), attempts_text(report)):
+        if text:
+            yield f"<br>{text}"
     yield ""
 
 

@@ -30,11 +30,13 @@ from pytest_perfgate.reports.words import (
     GREEN,
     LOOKS,
     QUIET,
+    attempts_text,
     counted,
     counts,
     deciding,
     directions,
     others,
+    shift_text,
     verdict_text,
     worst_first,
 )
@@ -167,13 +169,28 @@ def _notes(
     detail = (result.verdict.detail,) if told else ()
     remarks = result.remarks + (main.remarks if main else ())
     discarded = result.discarded if told else ()
-    return (*detail, *remarks, *(f"not used: {text}" for text in discarded))
+    return (
+        *detail,
+        *remarks,
+        *(_chances(main) if verbose and main else ()),
+        *(f"not used: {text}" for text in discarded),
+    )
+
+
+def _chances(judgement: Judgement) -> tuple[str, ...]:
+    """Tell the curious how surprising it is, alone and among all of the session."""
+    comparison = judgement.comparison
+    if comparison is None or comparison.q_value is None:
+        return ()
+    return (f"p = {comparison.p_identity:.2g}, q = {comparison.q_value:.2g}",)
 
 
 def _side_notes(judgement: Judgement, *, verbose: bool) -> tuple[str, ...]:
     told = judgement.outcome not in GREEN or verbose
     detail = (judgement.verdict.detail,) if told else ()
-    return (*detail, *(judgement.remarks if verbose else ()))
+    if not verbose:
+        return detail
+    return (*detail, *judgement.remarks, *_chances(judgement))
 
 
 def _lay_out(rows: Sequence[_Row], width: int) -> Iterator[Line]:
@@ -296,9 +313,13 @@ def _totals(report: Report, width: int) -> Iterator[Line]:
             current = []
         current += [Segment(text=_GAP), part]
     yield Line(segments=tuple(current))
-    leaning = directions(report)
-    if leaning:
-        yield from _prose(leaning, width, "light")
+    for text, style in (
+        (directions(report), "light"),
+        (shift_text(report), "yellow"),
+        (attempts_text(report), "light"),
+    ):
+        if text:
+            yield from _prose(text, width, style)
 
 
 def _width(segments: Sequence[Segment]) -> int:

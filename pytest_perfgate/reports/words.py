@@ -15,6 +15,7 @@ from pytest_perfgate.model import (
     Report,
     Verdict,
 )
+from pytest_perfgate.units import format_fraction
 
 QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.RECORDED})
 """Outcomes whose rows may be folded into a count."""
@@ -91,8 +92,9 @@ def allowed(metric: Metric, budget: float) -> float:
 
 
 def statistic_name(judgement: Judgement) -> str:
-    """Name metric and statistic: `latency·median`."""
-    return f"{judgement.metric.name}·{judgement.statistic}"
+    """Name metric and statistic: `latency·median`, `latency·median vs anchor`."""
+    name = f"{judgement.metric.name}·{judgement.statistic}"
+    return f"{name} vs anchor" if judgement.anchor else name
 
 
 def reason_text(verdict: Verdict) -> str:
@@ -198,6 +200,39 @@ def directions(report: Report) -> str:
     equal = len(compared) - up - down
     text = f"{len(compared):,} compared, by estimate: {up:,} {worse}, {down:,} {better}"
     return f"{text}, {equal:,} equal" if equal else text
+
+
+def shift_text(report: Report) -> str:
+    """Say how far the machine as a whole moved, and which way; empty if it did not."""
+    shift = report.shift
+    if shift is None:
+        return ""
+    slower = shift.ratio > 1
+    way = "slower" if slower else "faster"
+    meaning = (
+        "stored baselines cannot tell that from code that slows everything down"
+        if slower
+        else "against these baselines a slowdown of that size would not show"
+    )
+    return (
+        f"the machine as a whole is {format_fraction(abs(shift.ratio - 1))} {way} than"
+        f" the baselines: the median of {shift.benchmarks:,} benchmarks,"
+        f" {shift.share:.0%} of them {way}; {meaning}"
+    )
+
+
+def attempts_text(report: Report) -> str:
+    """Say that this commit was judged before, and on what; empty the first time."""
+    again = [result for result in report.results if result.attempt > 1]
+    if not again:
+        return ""
+    attempt = max(result.attempt for result in again)
+    runs = sum(result.earlier_runs for result in again)
+    pooled = (
+        f": {counted(runs, 'run')} of earlier attempts at"
+        f" {counted(len(again), 'benchmark')} were judged with the new ones"
+    )
+    return f"attempt {attempt} on this commit{pooled if runs else ''}"
 
 
 def counted(number: int, noun: str) -> str:

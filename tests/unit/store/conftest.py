@@ -178,7 +178,7 @@ def a_result(**changes):
                 statistic="median",
                 verdict=a_verdict(Outcome.SKIPPED, Reason.NOT_GATED),
                 budget=0.15,
-                bound="15 % since the anchor",
+                bound="15 %",
                 gated=False,
                 comparison=a_comparison(ratio=1.2, low=1.17, high=1.23),
                 anchor=True,
