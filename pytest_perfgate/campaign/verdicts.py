@@ -109,7 +109,10 @@ class Verdicts:
         What is flagged on a machine that became slower wants base code to be
         confirmed, and there is none: no fresh runs are made for it. Baselines
         are recorded all the same; the report then says what they have in them.
+        A slowdown that we planted ourselves is no shift of the machine.
         """
+        if self._settings.slowdown:
+            return
         found = [
             effect_of(judgement.judgements)
             for judged in self._judged.values()

@@ -1,6 +1,19 @@
 """The sequence everyone goes through: record, judge, go red, lose the baseline."""
 
 
+def test_a_slowdown_of_a_whole_suite_is_seen_though_all_moves_together(project):
+    project.bench(
+        "import pytest\n"
+        "@pytest.mark.parametrize('n', range(12))\n"
+        "def bench_many(perfgate, n):\n    perfgate(lambda: None)\n"
+    )
+    project.adopt("benches")
+    project.device(salt=1)
+    result = project.run("benches", "--perfgate-slowdown=60%", "--perfgate-runs=3:3")
+    assert result.ret == 1
+    assert {outcome for outcome, _ in project.outcomes.values()} == {"regressed"}
+
+
 def test_the_whole_sequence(one):
     first = one.run("benches")
     assert first.ret == 10
