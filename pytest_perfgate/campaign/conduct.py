@@ -230,7 +230,8 @@ class Conduct:
         environment = self._ledger.environment
         if self._settings.update and environment is not None:
             apply(self._changes, self._shelf, environment)
-            self._updates = tuple(shown(self._changes))
+            runs = self._settings.runs_max
+            self._updates = tuple(shown(self._changes, self.policies, runs=runs))
 
     def missing(self) -> Sequence[BenchmarkResult]:
         """Return what the baselines hold and no collected test belongs to."""

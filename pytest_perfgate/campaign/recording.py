@@ -1,6 +1,6 @@
 """`--perfgate-update`: what becomes of each baseline, first as values, then on disk."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import quantiles
 
@@ -8,12 +8,16 @@ from pytest_perfgate.campaign.ledger import Entry
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.gate.budgets import main_statistic
+from pytest_perfgate.gate.evidence import recorded_detectable
+from pytest_perfgate.gate.looks import Look
+from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.update import Recording, update_baseline
 from pytest_perfgate.model import (
     Baseline,
     BenchmarkResult,
     Environment,
     Measurement,
+    Metric,
     Outcome,
     Plan,
     Reason,
@@ -126,8 +130,19 @@ def apply(changes: Iterable[Change], shelf: Shelf, environment: Environment) -> 
         shelf.store.merge(shelf.key, file, benchmarks, environment=environment)
 
 
-def shown(changes: Iterable[Change]) -> Iterator[Update]:
-    """Yield old → new of every benchmark's main statistics."""
+def shown(
+    changes: Iterable[Change],
+    policies: Mapping[str, BenchmarkPolicy],
+    *,
+    runs: int,
+) -> Iterator[Update]:
+    """Yield old → new of every benchmark's main statistics.
+
+    Parameters
+    ----------
+    policies : by node id; a budget says how small a change must be seen
+    runs : how many candidate runs there may be
+    """
     for each in changes:
         verdict = each.result.verdict
         action = _ACTIONS.get(verdict.reason, Action.REFUSED)
@@ -150,7 +165,26 @@ def shown(changes: Iterable[Change]) -> Iterator[Update]:
                 unit=metric.unit,
                 action=action,
                 detail=detail,
+                runs=runs,
+                **_sight(each, policies[each.result.nodeid], metric, runs),
             )
+
+
+def _sight(
+    change: Change, policy: BenchmarkPolicy, metric: Metric, runs: int
+) -> dict[str, float | None]:
+    """Say how small a slowdown a new baseline will let the gate see, of what budget."""
+    gate = next(iter(policy.gates(metric)), None)
+    if change.new is None or metric.exact or gate is None:
+        return {}
+    sees = recorded_detectable(
+        [session.runs for session in change.new.sessions],
+        metric,
+        gate.statistic,
+        budget=gate.budget,
+        look=Look(final_runs=runs),
+    )
+    return {"sees": sees, "budget": gate.budget.value}
 
 
 def _centre(baseline: Baseline | None, metric: str, statistic: str) -> float | None:

@@ -1,7 +1,7 @@
 """What `--perfgate-update` did: for every number old → new, and what became of it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -17,9 +17,10 @@ from pytest_perfgate.reports.layout import (
     shorten_id,
     wrap,
 )
-from pytest_perfgate.units import format_change, format_value
+from pytest_perfgate.units import format_change, format_fraction, format_value
 
 _NARROWEST = 50
+_TOO_COARSE = 2
 
 
 class Action(StrEnum):
@@ -54,6 +55,18 @@ class Update:
     action: Action
     detail: str = ""
     """Why it was refused or replaced."""
+    sees: float | None = None
+    """The smallest slowdown that the new baseline lets the gate see, a fraction."""
+    budget: float | None = None
+    runs: int = 0
+    """How many candidate runs there may be for that."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether a change of twice the budget can go unseen."""
+        if self.sees is None or self.budget is None:
+            return False
+        return self.sees > _TOO_COARSE * self.budget
 
 
 def render(updates: Iterable[Update], *, width: int) -> tuple[Line, ...]:
@@ -73,7 +86,11 @@ def render(updates: Iterable[Update], *, width: int) -> tuple[Line, ...]:
         for _, group in groupby(ordered, key=lambda one: (one.action, one.benchmark))
     ]
     lines = [entry for block in blocks for entry in _block(block, room)]
-    return (*lines, *(line(text, "bold") for text in wrap(_summary(blocks), room)))
+    return (
+        *lines,
+        *(line(text, "yellow") for text in wrap(_warning(ordered), room) if text),
+        *(line(text, "bold") for text in wrap(_summary(blocks), room)),
+    )
 
 
 def _rank(update: Update) -> tuple[int, str, str, str]:
@@ -98,6 +115,9 @@ def _block(updates: tuple[Update, ...], width: int) -> Iterator[Line]:
     for update in updates:
         if update.metric:
             yield line(clip(f"    {_figures(update)}", width))
+        if update.sees is not None and update.budget is not None:
+            style = "yellow" if update.blind else "light"
+            yield line(clip(f"    {_sight(update.sees, update.budget)}", width), style)
 
 
 def _figures(update: Update) -> str:
@@ -107,6 +127,25 @@ def _figures(update: Update) -> str:
     old = "nothing" if update.old is None else format_value(update.old, update.unit)
     new = "nothing" if update.new is None else format_value(update.new, update.unit)
     return f"{pad(name, 22)} {old} → {new}{_change(update)}"
+
+
+def _sight(sees: float, budget: float) -> str:
+    text = f"sees slowdowns from {format_fraction(sees)} on"
+    return f"{pad('', 22)} {text}, budget {format_fraction(budget)}"
+
+
+def _warning(updates: Sequence[Update]) -> str:
+    """Say which baselines are too noisy for their budgets, and the ways out."""
+    blind = [update for update in updates if update.blind]
+    if not blind:
+        return ""
+    runs = 2 * max(update.runs for update in blind)
+    return (
+        f"{len(blind):,} of {len(updates):,} would miss a slowdown of twice the budget:"
+        f" allow more runs (`--perfgate-runs 3:{runs}`), compare base and change in"
+        " pairs on one machine, or set a budget that this noise allows"
+        " (`--perfgate-budget`)"
+    )
 
 
 def _kept(update: Update) -> str:

@@ -41,6 +41,20 @@ UPDATES = (
         unit="1",
     ),
     _update("benches/bench_b.py::bench_gone_metric", Action.REPLACED, new=None),
+    _update(
+        "benches/bench_c.py::bench_quiet",
+        Action.RECORDED,
+        sees=0.0647,
+        budget=0.05,
+        runs=12,
+    ),
+    _update(
+        "benches/bench_c.py::bench_coarse",
+        Action.RECORDED,
+        sees=0.183,
+        budget=0.05,
+        runs=12,
+    ),
 )
 
 
@@ -63,7 +77,7 @@ def test_refused_comes_first_and_all_are_counted():
     assert lines[0].startswith("✗ ")
     assert lines[0].endswith("refused")
     assert (
-        lines[-1] == "baselines: 2 refused, 3 replaced, 1 recorded, 1 added a session"
+        lines[-1] == "baselines: 2 refused, 3 replaced, 3 recorded, 1 added a session"
     )
 
 
@@ -104,3 +118,17 @@ def test_order_of_the_input_does_not_matter():
 def test_nothing_changed():
     (only,) = render([], width=80)
     assert only.text == "no baseline was changed"
+
+
+def test_what_is_too_noisy_for_its_budget_is_warned_of_with_three_ways_out():
+    text = " ".join(one.text for one in render(UPDATES, width=400))
+    assert "sees slowdowns from 18.3 % on, budget 5 %" in text
+    assert "sees slowdowns from 6.47 % on, budget 5 %" in text
+    assert f"1 of {len(UPDATES)} would miss a slowdown of twice the budget" in text
+    for way in ("--perfgate-runs 3:24", "in pairs", "--perfgate-budget"):
+        assert way in text
+
+
+def test_no_warning_where_all_is_well_or_nothing_is_known():
+    quiet = (UPDATES[0], UPDATES[-2], _update("a", Action.RECORDED, sees=0.3))
+    assert "twice" not in " ".join(one.text for one in render(quiet, width=400))
