@@ -8,11 +8,15 @@ from pathlib import Path
 
 from pytest_perfgate import __version__
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
+from pytest_perfgate.model import Baseline
 from pytest_perfgate.reports import terminal
+from pytest_perfgate.reports.escape import visible
+from pytest_perfgate.reports.words import counted
 from pytest_perfgate.store import BaselineStore, benchmark_file_of, load_report
 
 USAGE, INTERNAL = 4, 3
 Command = Callable[[argparse.Namespace], int]
+_ID = "id as `baselines list` shows it: FILE::NAME"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,8 +46,12 @@ def _fail(error: PerfGateError, code: int) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="perfgate", description=__doc__)
-    parser.add_argument("--version", action="version", version=__version__)
+    parser = argparse.ArgumentParser(
+        prog="perfgate",
+        description="Render reports of pytest --perfgate, and keep baselines in order.",
+    )
+    version = f"pytest-perfgate {__version__}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     report = commands.add_parser("report", help="show a report.json as a table")
     report.add_argument("report", type=Path, help="report.json or a session's folder")
@@ -59,18 +67,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_baselines(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--baselines", type=Path, default=Path("baselines"), metavar="DIR"
+        "--baselines",
+        type=Path,
+        default=Path("baselines"),
+        metavar="DIR",
+        help="folder of the baselines (default: baselines)",
     )
     parser.add_argument("--hardware", metavar="KEY", help="only this kind of machine")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list what is stored")
     listing.set_defaults(run=_list)
     prune = actions.add_parser("prune", help="drop benchmarks that are gone for good")
-    prune.add_argument("benchmarks", nargs="+", metavar="BENCHMARK")
+    prune.add_argument("benchmarks", nargs="+", metavar="BENCHMARK", help=_ID)
     prune.set_defaults(run=_prune)
     rename = actions.add_parser("rename", help="keep a renamed benchmark's baseline")
-    rename.add_argument("old")
-    rename.add_argument("new")
+    rename.add_argument("old", metavar="OLD", help=_ID)
+    rename.add_argument("new", metavar="NEW", help="its id from now on")
     rename.set_defaults(run=_rename)
 
 
@@ -91,7 +103,9 @@ def _keys(store: BaselineStore, given: argparse.Namespace) -> tuple[str, ...]:
         )
     if not keys:
         raise UsageError(
-            f"{store.root} holds no baselines; name their folder with --baselines DIR"
+            f"no baselines in {store.root}/; record them with "
+            "`pytest --perfgate --perfgate-update`, or name their folder: "
+            "`perfgate baselines --baselines DIR ACTION`"
         )
     return (given.hardware,) if given.hardware else keys
 
@@ -99,15 +113,21 @@ def _keys(store: BaselineStore, given: argparse.Namespace) -> tuple[str, ...]:
 def _list(given: argparse.Namespace) -> int:
     store = BaselineStore(given.baselines)
     for key in _keys(store, given):
+        print(key)
         for name in store.files(key):
             file = store.load(key, name)
             for benchmark, baseline in sorted(file.benchmarks.items()) if file else ():
-                newest = baseline.sessions[-1]
-                print(
-                    f"{key}  {benchmark}  {len(baseline.sessions)} sessions, "
-                    f"{len(baseline.runs)} runs, newest {newest.time}"
-                )
+                print(f"  {visible(benchmark)}")
+                print(f"    {_sessions(baseline)}")
     return 0
+
+
+def _sessions(baseline: Baseline) -> str:
+    newest = baseline.sessions[-1]
+    return (
+        f"{counted(len(baseline.sessions), 'session')}, "
+        f"{counted(len(baseline.runs), 'run')}, newest {newest.time}"
+    )
 
 
 def _prune(given: argparse.Namespace) -> int:

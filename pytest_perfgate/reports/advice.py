@@ -65,8 +65,8 @@ ADVICE: dict[Reason, str] = {
         "`@pytest.mark.perfgate(inner_loop=100)`, and record that with " + UPDATE
     ),
     Reason.UNCONFIRMED: (
-        "the slowdown did not show again in fresh runs; nothing needs doing unless "
-        "it comes back"
+        "fresh runs did not prove the slowdown: nothing needs doing, unless they look "
+        "slow as well; then run again on a quieter machine"
     ),
     Reason.OUT_OF_TIME: "raise `--perfgate-max-total`, or run fewer benchmarks at a time",
     Reason.SUSPECT: (
