@@ -19,7 +19,6 @@ from pytest_perfgate.protocol import Record
 from pytest_perfgate.reports.failure import failure_text, one_line
 from pytest_perfgate.reports.junit import properties
 
-GREEN = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.RECORDED})
 LETTERS: dict[str, tuple[str, str, dict[str, bool]]] = {
     Outcome.INCONCLUSIVE: ("?", "INCONCLUSIVE", {"yellow": True}),
     Outcome.NO_BASELINE: ("b", "NO-BASELINE", {"yellow": True}),
@@ -130,8 +129,12 @@ def _rewrite(
     setattr(report, _ATTRIBUTE, outcome.value)
     if outcome is Outcome.REGRESSED:
         _regress(report, results)
-    elif outcome in GREEN:
         return
+    if outcome in {Outcome.UNCHANGED, Outcome.IMPROVED}:
+        return  # an expected failure that did not come is pytest's to tell
+    vars(report).pop("wasxfail", None)  # which would make it expected or passed
+    if outcome is Outcome.RECORDED:
+        report.outcome, report.longrepr = "passed", None
     elif red:
         report.outcome = "failed"
         report.longrepr = failure_text(worst)
