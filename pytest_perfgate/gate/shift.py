@@ -94,7 +94,7 @@ def under_shift(judged: BenchmarkJudgement, shift: Shift) -> BenchmarkJudgement:
         outcome=Outcome.INCONCLUSIVE,
         reason=Reason.MACHINE_WIDE_SHIFT,
         detail=f"the median of {shift.benchmarks} benchmarks moved by"
-        f" {format_change(shift.ratio)} as well, so no fresh runs were made",
+        f" {format_change(shift.ratio)}",
     )
     judgements = tuple(
         replace(one, verdict=verdict) if one.reason is Reason.FLAGGED else one
