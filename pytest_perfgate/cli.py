@@ -1,6 +1,7 @@
 """The `perfgate` command: render reports, keep baselines in order."""
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE if end.code else 0
     run: Command = given.run
     try:
-        return run(given)
+        code = run(given)
+        sys.stdout.flush()
     except StoreUnreachable as error:
         return _fail(error, INTERNAL)
     except UsageError as error:
@@ -37,7 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PerfGateError as error:
         return _fail(error, 1)
     except BrokenPipeError:
-        return 0  # whoever reads (head, less) has seen enough
+        return _drop_output()
+    return code
+
+
+def _drop_output() -> int:
+    """End well: whoever reads (head, less) has seen enough."""
+    # or the interpreter would try to flush once more, and complain
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _fail(error: PerfGateError, code: int) -> int:
@@ -132,9 +142,9 @@ def _sessions(baseline: Baseline) -> str:
 
 def _prune(given: argparse.Namespace) -> int:
     store = BaselineStore(given.baselines)
-    for benchmark in given.benchmarks:
-        holders = _holders(store, given, benchmark)
-        for key in holders:
+    holders = {name: _holders(store, given, name) for name in given.benchmarks}
+    for benchmark, keys in holders.items():  # all are there: now nothing is refused
+        for key in keys:
             store.prune(key, benchmark_file_of(benchmark), (benchmark,))
             print(f"pruned {benchmark} from {key}")
     return 0

@@ -199,7 +199,8 @@ def test_a_renamed_benchmark_keeps_its_baseline(stored, capsys):
 def test_a_pruned_benchmark_is_missing_no_more(stored, capsys):
     stored.bench("def bench_new(perfgate):\n    perfgate(lambda: None)\n")
     assert perfgate(stored, "list") == 0
-    assert f"fake  {BENCH}  1 sessions, 3 runs" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert listed.startswith(f"fake\n  {BENCH}\n    1 session, 3 runs, newest 2026")
     assert perfgate(stored, "prune", BENCH) == 0
     result = stored.run("--perfgate-runs=3:3", "--perfgate-on-missing=warn", "benches")
     assert result.ret == 0
