@@ -51,6 +51,7 @@ class Verdicts:
     ) -> None:
         self.shift: Shift | None = None
         """How far the machine as a whole moved, once all is screened."""
+        self._weighed = False
         self._past = past
         self._conditions: dict[str, str] = {}
         self._ledger = ledger
@@ -111,8 +112,9 @@ class Verdicts:
         are recorded all the same; the report then says what they have in them.
         A slowdown that we planted ourselves is no shift of the machine.
         """
-        if self._settings.slowdown:
-            return
+        if self._settings.slowdown or self._weighed:
+            return  # what was made to confirm is no part of the screening
+        self._weighed = True
         found = [
             effect_of(judgement.judgements)
             for judged in self._judged.values()

@@ -275,7 +275,7 @@ def _anchored(case: _Case, baseline: Baseline | None) -> list[Reading]:
         case.policy,
         baseline,
         case.sides.candidate,
-        metrics=[m for m in case.stored.values() if _refusal(case, m) is None],
+        metrics=(m for m in case.stored.values() if _refusal(case, m) is None),
         look=case.look,
     )
 

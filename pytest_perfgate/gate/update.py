@@ -97,7 +97,9 @@ def _by_verdict(
             | Outcome.INCOMPARABLE
             | Outcome.NO_BASELINE
         ):
-            return _stored(recording, Reason.REPLACED, f"was {verdict.outcome}")
+            why = f", {verdict.detail}" if verdict.reason is Reason.FLAGGED else ""
+            detail = f"was {verdict.outcome}{why}".removesuffix(", ")
+            return _stored(recording, Reason.REPLACED, detail)
         case _:
             return _refused(verdict.outcome, verdict.reason, verdict.detail)
 

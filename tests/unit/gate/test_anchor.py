@@ -217,7 +217,7 @@ def test_a_marker_that_names_what_is_not_measured_is_an_error(make):
 # many small steps
 
 
-def merges(make, step, count, **budgets):
+def merges(make, step, count, *, force=False, **budgets):
     """Judge one merge after another and accept each; yields outcomes and details."""
     policy = resolve_policy("b.py::bench", **budgets)
     stored = None
@@ -238,7 +238,7 @@ def merges(make, step, count, **budgets):
                 runs=runs,
             ),
         )
-        decision = update_baseline(stored, recording, verdict=verdict)
+        decision = update_baseline(stored, recording, verdict=verdict, force=force)
         stored = decision.baseline or stored
 
 
@@ -249,6 +249,27 @@ def test_twelve_merges_of_two_percent_are_accepted_and_the_thirteenth_is_told(ma
     assert told[12] == (
         Outcome.REGRESSED,
         "against the anchor session of 2024-01-01",
+    )
+
+
+def test_forcing_doubtful_steps_in_does_not_move_the_anchor(make):
+    told = [outcome for outcome, _ in merges(make, 1.02, 12, force=True)]
+    red = told.index(Outcome.REGRESSED)
+    assert Outcome.INCONCLUSIVE in told[:red]
+    assert 1.15 < 1.02 ** (red + 1) < 1.2
+
+
+def test_what_crept_is_named_where_an_update_accepts_it(make):
+    baseline = since(make, 1.0, 1.26)
+    runs = make.noisy(MEDIAN, 10, center=1.28)
+    recording = Recording(
+        plan=baseline.plan, metrics=baseline.metrics, session=baseline.anchor
+    )
+    verdict = make.judge(baseline, runs).verdict
+    decision = update_baseline(baseline, recording, verdict=verdict)
+    assert decision.verdict.reason is Reason.REPLACED
+    assert decision.verdict.detail == (
+        "was regressed, against the anchor session of 2024-01-02 of commit 0123abc"
     )
 
 
