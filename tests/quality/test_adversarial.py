@@ -3,6 +3,8 @@
 The budget is 5 % and lower is better unless a test says otherwise.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from pytest_perfgate.gate.judge import judge_benchmark
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
+from pytest_perfgate.gate.update import Recording, update_baseline
 from pytest_perfgate.model import (
     METRICS,
     Baseline,
@@ -80,8 +83,9 @@ def test_offsets_of_processes_are_no_regression():
 
     base, now = side((0, 1.5, -2, 0.5, -1), 10), side((2.5, 0, 2, -0.5, 1.5), 20)
     found = compare(base, now)
-    assert found.outcome is not Outcome.REGRESSED
+    assert found.outcome is Outcome.UNCHANGED
     assert found.comparison.ratio == pytest.approx(1.013, abs=0.004)
+    assert found.comparison.high < 1.05
 
 
 def test_equal_numbers_are_equal():
@@ -214,6 +218,22 @@ def test_single_values_tell_nothing_unless_the_metric_is_exact():
     assert judged.verdict.outcome is Outcome.REGRESSED
 
 
+def test_one_new_value_is_no_change_point():
+    history = [[value] for value in normal(3, 100, 1, 20)]
+    found = compare(history, [[120.0]])
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.reason is Reason.TOO_FEW_RUNS
+    # and neither is it one of three
+    found = compare(history, [[120.0], [100.5], [99.5]])
+    assert found.outcome is Outcome.INCONCLUSIVE
+    # fresh runs confirm what is there, and nothing else
+    again = [[value] for value in normal(4, 120, 1, 5)]
+    found = compare(history, again, confirmation=again)
+    assert found.outcome is Outcome.REGRESSED
+    found = compare(history, again, confirmation=history[:5])
+    assert found.reason is Reason.UNCONFIRMED
+
+
 def test_a_shorter_run_does_not_bias_the_tail():
     rng = np.random.default_rng(11)
     base = (100 + rng.pareto(2.5, (10, 2000))).tolist()
@@ -246,6 +266,45 @@ def test_groups_of_tight_samples_from_the_same_code_do_not_fail():
         assert found.outcome is not Outcome.REGRESSED
         # the spread between processes is what counts, not the one within
         assert 0.01 < found.comparison.spread < 0.06
+
+
+def test_updating_after_each_run_does_not_ratchet_to_the_luckiest():
+    rng = np.random.default_rng(32)
+    kept, levels = None, []
+    for _ in range(20):
+        # the same code on a machine whose sessions differ by half a percent
+        level = 100 * np.exp(rng.normal(0, 0.005))
+        values = (level * np.exp(rng.normal(0, 0.01, 10))).tolist()
+        levels.append(float(np.log(values).mean()))
+        runs = [measured([value]) for value in values]
+        session = stored(runs).sessions[0]
+        judged = judge_benchmark(
+            policy=resolve_policy("b"),
+            baseline=kept,
+            candidate=runs,
+            look=Look(index=2, comparisons=300),
+        )
+        assert judged.verdict.outcome in {Outcome.NO_BASELINE, Outcome.UNCHANGED}
+        recording = Recording(
+            plan=Plan(iterations=1, warmup=0),
+            metrics={LATENCY.name: LATENCY},
+            session=session,
+        )
+        kept = update_baseline(kept, recording, verdict=judged.verdict).baseline
+    logs = [math.log(run.get("latency", "median").value) for run in kept.runs]
+    assert len(kept.sessions) == 10
+    assert np.mean(logs) == pytest.approx(np.mean(levels[-10:]))
+    assert np.mean(logs) > min(levels) + 0.003
+
+
+def test_what_no_budget_asks_for_is_not_judged():
+    base, now = [measured([1.0, 1.1])] * 3, [measured([2.0, 2.2])] * 3
+    silent = resolve_policy("b", metrics=("e2e",))
+    judged = judge_benchmark(
+        policy=silent, baseline=stored(base), candidate=now, look=Look()
+    )
+    assert not any(one.gated for one in judged.judgements if one.metric == LATENCY)
+    assert judged.verdict.outcome is not Outcome.REGRESSED
 
 
 def test_more_than_twofold_is_told_both_ways():
