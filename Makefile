@@ -28,9 +28,10 @@ types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Writes the pages that are generated from the code.
+# Writes the pages and pictures that are generated from the code.
 docs: $(READY)
 	$(BIN)/python scripts/write_docs.py
+	$(BIN)/python scripts/draw_statistics.py
 
 clean:
 	rm -rf $(VENV) .perfgate .coverage*
