@@ -13,6 +13,7 @@ import pytest
 from pytest_perfgate import protocol
 from pytest_perfgate.campaign import git, progress, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
+from pytest_perfgate.campaign.foresight import plan_lines
 from pytest_perfgate.campaign.launch import WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
@@ -29,13 +30,12 @@ from pytest_perfgate.gate.policy import BenchmarkPolicy, resolve_policy
 from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
-from pytest_perfgate.model import Baseline, BenchmarkResult, Outcome, Report
+from pytest_perfgate.model import BenchmarkResult, Outcome, Report
 from pytest_perfgate.reports import html, markdown, terminal, update
 from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.settings import ItemSettings, Settings
 from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
 from pytest_perfgate.store.atomic import write_atomically
-from pytest_perfgate.units import format_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,37 +366,14 @@ class Conduct:
             yield line(f"report: {folder}/report.json")
 
     def plan_lines(self) -> Iterator[str]:
-        """Yield the plan for `--collect-only`: benchmarks, runs, expected minutes."""
-        minimum, maximum = self._settings.runs_min, self._settings.runs_max
-        if self._settings.update:
-            minimum = maximum = RECORDING_RUNS
-        yield f"perfgate: plan for {self._shelf.key}"
-        total_s = 0.0
-        for own in self._planned:
-            stored = self._shelf.of_item(own.nodeid)
-            seconds = expected_s(own.settings, stored)
-            total_s += seconds
-            what = "baseline stored" if stored else "no baseline yet"
-            yield f"  {own.nodeid}: about {format_duration(seconds)} a run, {what}"
-        yield (
-            f"{len(self._planned)} benchmarks, {minimum} to {maximum} runs of each: "
-            f"about {minimum * total_s / 60:.1f} to {maximum * total_s / 60:.1f} minutes "
-            "and the start of each process"
+        """Return the plan for `--collect-only`."""
+        bounds = (self._settings.runs_min, self._settings.runs_max)
+        recording = (RECORDING_RUNS, RECORDING_RUNS)
+        return plan_lines(
+            [own.settings for own in self._planned],
+            self._shelf,
+            runs=recording if self._settings.update else bounds,
         )
-
-
-def expected_s(own: ItemSettings, stored: Mapping[str, Baseline]) -> float:
-    """Estimate how long one run of a benchmark takes, from its baseline if there is one."""
-    known = [
-        baseline.plan.inner_loop
-        * (baseline.plan.iterations + baseline.plan.warmup)
-        * number.value
-        for baseline in stored.values()
-        for metric in baseline.metrics.values()
-        if metric.unit == "s"
-        and (number := baseline.runs[-1].get(metric.name, "median"))
-    ]
-    return max(known, default=own.max_time_s)
 
 
 def _now() -> str:
