@@ -54,8 +54,7 @@ def test_keys_of_gpus():
     ("text", "model"),
     [
         (
-            "processor\t: 0\ncpu family\t: 25\nmodel\t: 17\n"
-            "model name\t: AMD EPYC\nstepping\t: 1\n",
+            "cpu family: 25\nmodel\t: 17\nmodel name: AMD EPYC\nstepping: 1\n",
             "AMD EPYC family 25 model 17 stepping 1",
         ),
         ("model\t: 17\nmodel name\t: AMD EPYC 7B13\n", "AMD EPYC 7B13"),
