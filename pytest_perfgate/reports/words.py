@@ -112,14 +112,17 @@ def verdict_text(verdict: Verdict) -> str:
 def deciding(result: BenchmarkResult) -> Judgement | None:
     """Find the judgement that a benchmark's outcome was taken from.
 
-    The one that says the same as the benchmark, the worst of several; failing
-    that the first gated one, then the first that is only shown.
+    The one that says the same as the benchmark, the worst of several; where
+    nothing changed, the first, which is a median or a maximum. Failing that the
+    first gated one, then the first that is only shown.
     """
     gated = [judgement for judgement in result.judgements if judgement.gated]
     for alike in (
         [one for one in gated if one.verdict == result.verdict],
         [one for one in gated if one.outcome is result.verdict.outcome],
     ):
+        if alike and result.verdict.outcome is Outcome.UNCHANGED:
+            return alike[0]
         if alike:
             return max(alike, key=_distance)
     return next(iter((*gated, *result.judgements)), None)

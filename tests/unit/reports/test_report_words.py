@@ -89,6 +89,16 @@ def test_an_improvement_is_decided_by_the_largest(make_result, make_judgement):
     assert words.deciding(result) is judgements[1]
 
 
+def test_where_nothing_changed_the_main_statistic_is_shown(make_result, make_judgement):
+    within = Outcome.UNCHANGED, Reason.WITHIN_BUDGET
+    judgements = (
+        make_judgement("latency", "median", *within, 1.001),
+        make_judgement("latency", "p99", *within, 1.02),
+    )
+    result = make_result("a", *within, judgements=judgements)
+    assert words.deciding(result) is judgements[0]
+
+
 def test_without_a_match_the_first_gated_one_is_shown(make_result, make_judgement):
     shown = make_judgement(
         "e2e", "median", Outcome.SKIPPED, Reason.NOT_GATED, gated=False
