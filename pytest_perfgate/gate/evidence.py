@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
@@ -176,13 +176,17 @@ def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
             within_variance=sample_mean(base_within) + sample_mean(within),
             spread_floor=floor,
         )
-    ordered = iter(flat)
     return two_samples(
-        [list(islice(ordered, len(session))) for session in numbers.baseline],
+        _by_session(flat, numbers),
         candidate,
         within_variance=sample_mean(base_within + within),
         spread_floor=floor,
     )
+
+
+def _by_session(flat: list[float], numbers: Numbers) -> list[list[float]]:
+    ordered = iter(flat)
+    return [list(islice(ordered, len(session))) for session in numbers.baseline]
 
 
 def comparison(
@@ -234,8 +238,9 @@ def recorded_detectable(
     if budget.absolute or len(values) < 3 or min(values) <= 0:
         return None
     scale = scale_of(metric, budget)
+    flat = scale.to(values)
+    within = sample_mean(scale.variances(chain.from_iterable(numbers.baseline)))
     # the candidate is taken to be as noisy: the baseline against itself
-    alike = replace(numbers, candidate=tuple(chain(*numbers.baseline)), values=values)
-    found = estimate(alike, scale, Look(final_runs=look.final_runs))
+    found = two_samples(_by_session(flat, numbers), flat, within_variance=within)
     theta = bar_of(budget).theta
     return math.expm1(detectable(found, theta=theta, runs=look.final_runs))

@@ -1,5 +1,6 @@
 """One benchmark's judgement: which statistics are judged, when to stop, what it means."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from pytest_perfgate.gate.anchor import (
 from pytest_perfgate.gate.bounds import is_futile
 from pytest_perfgate.gate.comparability import compare_metrics, difference_text
 from pytest_perfgate.gate.confirm import Confirmation, FreshPairs, confirm
-from pytest_perfgate.gate.evidence import Sides
+from pytest_perfgate.gate.evidence import Sides, collect
 from pytest_perfgate.gate.exact import read_exact
 from pytest_perfgate.gate.limits import read_limits
 from pytest_perfgate.gate.looks import Look
@@ -44,6 +45,7 @@ __all__ = [
     "judge_benchmark",
 ]
 
+_TAILS = ("p99", "p95")
 _ORDER = (
     Outcome.REGRESSED,
     Outcome.ERROR,
@@ -145,7 +147,14 @@ def judge_benchmark(
         else (),
         candidate=tuple(candidate),
     )
-    case = _Case(policy=policy, sides=sides, look=look, stored=stored, known=known)
+    case = _Case(
+        policy=policy,
+        sides=sides,
+        look=look,
+        stored=stored,
+        known=known,
+        measured=_measured(candidate),
+    )
     readings = [*_stored_metrics(case), *_other_metrics(case)]
     readings += read_limits(policy, known, sides.candidate, look)
     anchored = _anchored(case, baseline)
@@ -179,10 +188,18 @@ class _Case:
     stored: Mapping[str, Metric]
     known: Mapping[str, Metric]
 
+    measured: Mapping[str, int]
+    """In how many candidate runs each metric was measured."""
+
     def lacking(self, metric: Metric) -> int:
         """Count the candidate runs that did not measure a metric."""
-        name, runs = metric.name, self.sides.candidate
-        return sum([not run.statistics.get(name) for run in runs])
+        return len(self.sides.candidate) - self.measured.get(metric.name, 0)
+
+
+def _measured(runs: Sequence[RunSummary]) -> Mapping[str, int]:
+    return Counter(
+        [name for run in runs for name, found in run.statistics.items() if found]
+    )
 
 
 # which statistics -------------------------------------------------------------
@@ -206,7 +223,8 @@ def _refusal(case: _Case, metric: Metric) -> Verdict | None:
         return Verdict(
             outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
         )
-    differences = compare_metrics(metric, case.known[metric.name])
+    now = case.known[metric.name]
+    differences = () if now is metric else compare_metrics(metric, now)
     if differences:
         return Verdict(
             outcome=Outcome.INCOMPARABLE,
@@ -242,17 +260,14 @@ def _is_default_tail(gate: Gate) -> bool:
 
 def _default_tail(case: _Case, metric: Metric, gate: Gate) -> Iterator[Reading]:
     """Gate P99 where the baseline says that it can be; else show a tail and why."""
+    stored = [tail for tail in _TAILS if collect(case.sides, metric, tail).baseline]
+    if not stored:
+        return
     why_not = tail_or_why_not(metric, gate, case.sides, case.look)
     if why_not is None:
         yield _gate(case, metric, gate)
-        return
-    for statistic in ("p99", "p95"):
-        found = list(
-            shown(metric, statistic, case.sides, case.look, remarks=(why_not,))
-        )
-        if found:
-            yield from found
-            return
+    else:
+        yield from shown(metric, stored[0], case.sides, case.look, remarks=(why_not,))
 
 
 def _witness(
@@ -295,8 +310,7 @@ def _other_metrics(case: _Case) -> Iterator[Reading]:
             yield plain_reading(metric, gates[0], verdict)
     if not case.policy.gate:
         return
-    measured = {name for run in case.sides.candidate for name in run.statistics}
-    for name in case.policy.unknown_metrics({*case.known, *measured}):
+    for name in case.policy.unknown_metrics({*case.known, *case.measured}):
         verdict = Verdict(
             outcome=Outcome.ERROR,
             reason=Reason.METRIC_ABSENT,

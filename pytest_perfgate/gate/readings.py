@@ -197,24 +197,24 @@ def _refusal(numbers: Numbers, gate: Gate, sides: Sides) -> Verdict | None:
         return Verdict(
             outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
         )
-    return None if gate.budget.absolute else _not_a_ratio(numbers)
+    if gate.budget.absolute or min(*numbers.base_values, *numbers.values) > 0:
+        return None
+    return _not_a_ratio(numbers)
 
 
-def _not_a_ratio(numbers: Numbers) -> Verdict | None:
-    for side, values in (
-        ("baseline", numbers.base_values),
-        ("candidate", numbers.values),
-    ):
-        for index, value in enumerate(values):
-            if value <= 0:
-                shown = format_value(value, numbers.metric.unit)
-                return Verdict(
-                    outcome=Outcome.ERROR,
-                    reason=Reason.NOT_A_NUMBER,
-                    detail=f"{side} run {index} is {shown}, and a ratio needs more"
-                    " than 0; give it an absolute budget like +1",
-                )
-    return None
+def _not_a_ratio(numbers: Numbers) -> Verdict:
+    """Name the first value that is not above 0."""
+    side, values = "baseline", numbers.base_values
+    if min(values) > 0:
+        side, values = "candidate", numbers.values
+    index = [value <= 0 for value in values].index(True)
+    shown = format_value(values[index], numbers.metric.unit)
+    return Verdict(
+        outcome=Outcome.ERROR,
+        reason=Reason.NOT_A_NUMBER,
+        detail=f"{side} run {index} is {shown}, and a ratio needs more than 0;"
+        " give it an absolute budget like +1",
+    )
 
 
 def samples_of(run_side: Runs, metric: Metric) -> list[int]:

@@ -41,11 +41,15 @@ def sample_mean(values: Sequence[float]) -> float:
 
 def sample_variance(values: Sequence[float]) -> float:
     """Unbiased variance; 0 for a single value."""
-    if len(values) < 2:
-        return 0.0
+    return _moments(values)[1]
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float]:
     mean = sample_mean(values)
+    if len(values) < 2:
+        return mean, 0.0
     squares = [(value - mean) ** 2 for value in values]
-    return math.fsum(squares) / (len(values) - 1)
+    return mean, math.fsum(squares) / (len(values) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +124,9 @@ def two_samples(
     (1947). Searle, Casella and McCulloch (1992), Variance Components, 3.6.
     """
     runs = [value for session in baseline for value in session]
-    level = sample_mean(runs)
     least = max(spread_floor**2, within_variance)
-    raw_base, raw_cand = sample_variance(runs), sample_variance(candidate)
+    level, raw_base = _moments(runs)
+    mean, raw_cand = _moments(candidate)
     var_base, var_cand = max(raw_base, least), max(raw_cand, least)
     n_base, n_cand = len(runs), len(candidate)
     df: float = n_base + n_cand - 2
@@ -136,7 +140,7 @@ def two_samples(
         df = se2**2 / (part_base**2 / (n_base - 1) + part_cand**2 / (n_cand - 1))
     between = _session_variance(baseline, spread2) * (1 + 1 / len(baseline))
     return Estimate(
-        delta=sample_mean(candidate) - level,
+        delta=mean - level,
         level=level,
         se=math.sqrt(se2 + between),
         df=df,
@@ -201,9 +205,10 @@ def pairs(
     """
     count = len(differences)
     least = max(spread_floor**2, within_variance)
-    spread2 = max(sample_variance(differences), least)
+    delta, variance = _moments(differences)
+    spread2 = max(variance, least)
     return Estimate(
-        delta=sample_mean(differences),
+        delta=delta,
         level=level,
         se=math.sqrt(spread2 / count),
         df=count - 1,

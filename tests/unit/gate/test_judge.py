@@ -774,6 +774,11 @@ def test_a_tail_counts_where_it_is_gated(make):
     assert count_comparisons(resolve_policy("b"), noisy, few) == 2
 
 
+def test_a_tail_of_inner_loops_does_not_count(make):
+    runs = make.noisy("latency__median", 10, sd=0.01, iterations=400)
+    assert count_comparisons(resolve_policy("b"), make.baseline(runs)) == 2
+
+
 def test_what_is_held_against_an_anchor_counts_too(make):
     runs = make.noisy("latency__median", 3, sd=0.01)
     baseline = make.baseline(runs, runs)
