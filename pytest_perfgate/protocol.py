@@ -17,6 +17,7 @@ from typing import Any
 from pytest_perfgate.errors import ProtocolError
 from pytest_perfgate.model import Plan
 from pytest_perfgate.store import decode_plan, encode_plan
+from pytest_perfgate.store.atomic import write_atomically
 
 VERSION = 1
 TASK_VARIABLE = "_PERFGATE_TASK"
@@ -45,9 +46,16 @@ class Task:
     protocol: int = VERSION
 
     def write(self, path: Path) -> None:
+        """Write it where a worker will read it.
+
+        Raises
+        ------
+        StoreUnreachable
+            Where the disk refuses.
+        """
         fields = asdict(self)
         fields["plans"] = {name: encode_plan(p) for name, p in self.plans.items()}
-        path.write_text(json.dumps(fields), encoding="utf-8")
+        write_atomically(path, json.dumps(fields).encode())
 
     @classmethod
     def read(cls, path: Path) -> "Task":

@@ -43,6 +43,7 @@ _NEUTRAL: dict[str, object] = {
     "collectonly": False,
     "xmlpath": None,
     "durations": None,
+    "pastebin": None,
     # plugins that write files of their own, or trace
     "report_log": None,
     "htmlpath": None,

@@ -362,7 +362,8 @@ class Conduct:
         for note in (*self._ledger.notes, *problem):
             yield line(f"note: {note}", "yellow")
         if self._prepared:
-            folder = os.path.relpath(self._folder.path, self._settings.rootdir)
+            start = self._config.invocation_params.dir
+            folder = os.path.relpath(self._folder.path, start)
             yield line(f"report: {folder}/report.json")
 
     def plan_lines(self) -> Iterator[str]:

@@ -13,6 +13,7 @@ REPEATS = 3
 """How many disturbed or lost runs of a benchmark are made again."""
 SAME_LOSSES = 2
 """The same crash or hang so many times ends a benchmark."""
+ENDED_SESSION = "ended its worker's session"
 NOT_COLLECTED = "not collected by the worker"
 XPASS_STRICT = "[XPASS(strict)]"
 NOT_RUN = "[NOTRUN]"
@@ -175,6 +176,12 @@ class Ledger:
 
     def _take_close(self, record: Record) -> None:
         entry = self.entries[record["nodeid"]]
+        reports = entry.reports[self._run]
+        if not reports or reports[-1]["when"] != "teardown":
+            # pytest.exit() and the like: no report tells of it
+            loss = Loss(run=self._run, how=ENDED_SESSION, timed_out=False, tail="")
+            self.lose(entry.nodeid, loss)
+            return
         failed = any(failure.run == self._run for failure in entry.failures)
         # timings of a body that raised are neither compared nor kept
         if entry.pending and not failed and self._run not in entry.skipped_runs:

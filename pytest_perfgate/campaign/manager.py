@@ -225,10 +225,10 @@ class Campaign:
                 self._book_loss(lost, end)
                 closed.add(lost)
             fruitless = 0 if closed else fruitless + 1
-            if end.finished or fruitless >= _FRUITLESS:
-                self._check_all_had_their_turn(wanted, closed, end)
-                return
             wanted = [nodeid for nodeid in wanted if nodeid not in closed]
+            if wanted and fruitless >= (1 if end.finished else _FRUITLESS):
+                self._book_left(wanted, end)
+                return
 
     def _start(self, wanted: Sequence[str], closed: set[str]) -> WorkerEnd:
         def book(record: Record) -> None:
@@ -276,9 +276,7 @@ class Campaign:
         )
         self.ledger.lose(nodeid, loss)
 
-    def _check_all_had_their_turn(
-        self, wanted: Sequence[str], closed: set[str], end: WorkerEnd
-    ) -> None:
+    def _book_left(self, left: Sequence[str], end: WorkerEnd) -> None:
         """Book what a worker never came to: nothing is dropped silently.
 
         Raises
@@ -287,8 +285,7 @@ class Campaign:
             If no worker so far came as far as any benchmark: the same would
             happen again, so its own words are shown.
         """
-        left = [nodeid for nodeid in wanted if nodeid not in closed]
-        if left and not any(e.reports for e in self.ledger.entries.values()):
+        if not any(entry.reports for entry in self.ledger.entries.values()):
             raise MeasurementError(self._why_none_began(end))
         for nodeid in left:
             self._book_loss(nodeid, end)

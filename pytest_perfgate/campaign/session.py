@@ -62,6 +62,12 @@ def refuse_conflicts(config: pytest.Config) -> None:
                 f"--perfgate measures in worker processes, where {name} has no terminal; "
                 f"drop {name}, or debug the benchmark without --perfgate"
             )
+    for option, name in (("setupplan", "--setup-plan"), ("setuponly", "--setup-only")):
+        if getattr(config.option, option, False):
+            raise UsageError(
+                f"--perfgate measures nothing under {name}, which runs no test; drop "
+                "one, or see the plan with --collect-only"
+            )
 
 
 class Manager:
@@ -78,7 +84,7 @@ class Manager:
         self._conduct: Conduct | None = None
         self._results: dict[str, list[BenchmarkResult]] = {}
         self._broken: str | None = None
-        self._campaigned = False
+        self._campaigned = self._judged = False
         self._other_failures = False
 
     # -- collection
@@ -166,6 +172,7 @@ class Manager:
             self._conduct.run()
             self._results = self._conduct.by_item()
             self._conduct.store()
+            self._judged = True
         except UsageError as error:
             raise pytest.UsageError(f"perfgate: {error}") from None
         except PerfGateError as error:
@@ -225,9 +232,9 @@ class Manager:
             return None
         if self._conduct is not None and not self._broken and self._campaigned:
             try:
+                # what stops the reporting, as --stepwise does, takes nothing back
                 code = self._conduct.finish(
-                    interrupted=status == pytest.ExitCode.INTERRUPTED,
-                    failed=self._other_failures,
+                    interrupted=not self._judged, failed=self._other_failures
                 )
             except StoreUnreachable as error:
                 self._broken = str(error)

@@ -18,7 +18,8 @@ from pytest_perfgate.campaign.last_words import last_words
 from pytest_perfgate.protocol import Record, RecordReader
 
 STARTUP_S = 120.0
-"""Grace for importing, collecting and ending, where no benchmark is open."""
+"""Grace for importing, collecting and ending, where no benchmark is open; more
+where a benchmark may take more, for models are loaded in either place."""
 _TICK_S = 0.25
 _STACK_GRACE_S = 2.0
 
@@ -129,7 +130,10 @@ class WorkerProcess:
             on_record(record)
 
     def _overdue(self) -> bool:
-        allowed = STARTUP_S if self._open is None else self._timeouts[self._open]
+        if self._open is None:
+            allowed = max(STARTUP_S, *self._timeouts.values())
+        else:
+            allowed = self._timeouts[self._open]
         return time.monotonic() - self._since > allowed
 
     def _dump_stacks(self, process: "subprocess.Popen[bytes]") -> None:

@@ -191,6 +191,46 @@ def test_x_and_maxfail_stop_the_reporting_only(project):
     assert len(project.outcomes) == 3
 
 
+def test_stepwise_stops_the_reporting_only(project):
+    project.bench(
+        "def bench_a(perfgate):\n    perfgate(int); assert 0\n"
+        "def bench_b(perfgate):\n    perfgate(int)\n"
+    )
+    result = project.run("--sw", "--perfgate-runs=3:3", "benches")
+    assert result.ret == 2
+    assert project.report["interrupted"] is False
+    assert {outcome for outcome, _ in project.outcomes.values()} == {
+        "error",
+        "no-baseline",
+    }
+
+
+def test_text_of_any_kind_can_be_shown(project):
+    project.bench(
+        "def bench_a(perfgate):\n    perfgate(int)\n"
+        "    raise ValueError('\\udcff \\x1b[31m <b>| \\u202e')\n"
+    )
+    result = project.run("--junitxml=j.xml", "benches")
+    assert result.ret == 1
+    folder = project.path / ".perfgate" / "last"
+    assert "ValueError" in project.report["results"][0]["text"]
+    for name in ("report.md", "report.html"):
+        assert "\x1b" not in (folder / name).read_text()
+
+
+def test_a_tracer_in_the_worker_is_an_error(project):
+    project.bench("def bench_a(perfgate):\n    perfgate(int)\n")
+    project.bench(
+        "import os, sys\n"
+        "if '_PERFGATE_TASK' in os.environ:\n    sys.settrace(lambda *a: None)\n",
+        "conftest.py",
+    )
+    result = project.run("benches")
+    assert result.ret == 1
+    assert project.outcomes["benches/bench_a.py::bench_a"] == ("error", "traced")
+    assert project.report["cost"]["runs"] == 1
+
+
 def test_lf_runs_what_was_red(project):
     project.bench(
         "def bench_a(perfgate):\n    perfgate(int)\n"

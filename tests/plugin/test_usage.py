@@ -25,6 +25,8 @@ def refused(result, *words, code=4):
     [
         (["--pdb"], ["--pdb", "drop"]),
         (["--trace"], ["--trace", "drop"]),
+        (["--setup-only"], ["--setup-only", "--collect-only"]),
+        (["--setup-plan"], ["--setup-plan", "--collect-only"]),
         (["--perfgate-runs=2"], ["--perfgate-runs", "'2'", "3:"]),
         (["--perfgate-runs=5:4"], ["--perfgate-runs", "'5:4'", "5:20"]),
         (["--perfgate-runs=many"], ["--perfgate-runs", "'many'", "MIN:MAX"]),
@@ -242,6 +244,13 @@ def test_sessions_without_a_cache_work(one):
     result = one.run("-p", "no:cacheprovider", *THREE, "benches")
     assert result.ret == 0
     assert not (one.path / ".pytest_cache").exists()
+
+
+def test_a_session_in_a_subfolder(stored, monkeypatch):
+    monkeypatch.chdir(stored.path / "benches")
+    result = stored.run("--perfgate-runs=3:3", "bench_a.py")
+    assert (result.ret, stored.outcomes[BENCH][0]) == (0, "unchanged")
+    result.stdout.fnmatch_lines(["report: ../.perfgate/last/report.json"])
 
 
 # -- collecting

@@ -42,6 +42,12 @@ def bench_exit(perfgate):
     perfgate(int)
 
 
+def bench_quit(perfgate):
+    if armed():
+        pytest.exit("enough for all")
+    perfgate(int)
+
+
 @pytest.mark.perfgate(timeout=1)
 def bench_hang(perfgate):
     if armed():
@@ -157,13 +163,14 @@ def test_the_others_are_judged(hazards, name):
         ("bench_segfault", "SIGSEGV"),
         ("bench_kill", "SIGKILL"),
         ("bench_exit", "exit code 0"),
+        ("bench_quit", "ended its worker's session"),
     ],
 )
 def test_the_same_crash_twice_is_an_error(hazards, name, how):
     assert outcome(hazards, name) == ("error", "crashed")
     found = result(hazards, name)
     assert found["verdict"]["detail"] == f"2 runs: {how}, {how}"
-    assert f"{name} - error: crashed (2 runs: {how}" in hazards.output
+    assert f"{name} - error: crashed (2 runs: {how[:9]}" in hazards.output
 
 
 def test_a_crash_shows_its_stack(hazards):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_perfgate.campaign.ledger import Ledger
+from pytest_perfgate.campaign.ledger import ENDED_SESSION, Ledger
 from pytest_perfgate.campaign.manager import Campaign, Doors
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.errors import MeasurementError
@@ -67,10 +67,14 @@ class Workers:
             on_record({"kind": "close", "nodeid": nodeid})
             if deed == "then die":
                 return self.end()
+            if deed == "quit":
+                return self.end(finished=True)
         return self.end(finished=True)
 
     def play(self, deed, nodeid, run, on_record):
         on_record(report(nodeid, "setup"))
+        if deed == "quit":
+            return
         if deed == "skip":
             on_record(report(nodeid, "call", "skipped", ["a.py", 1, "Skipped"]))
         elif deed == "raise":
@@ -198,6 +202,14 @@ def test_a_worker_that_dies_between_benchmarks_costs_none():
     gate = campaign(workers, Judge(), ["a", "b", "c"])
     gate.measure(LOOKS)
     assert all(sorted(e.runs) == [1, 2, 3] for e in gate.ledger.entries.values())
+
+
+def test_a_benchmark_that_ends_the_session_costs_only_itself():
+    workers = Workers(b=dict.fromkeys(range(1, 9), "quit"))
+    gate = campaign(workers, Judge(), ["a", "b", "c"])
+    gate.measure(LOOKS)
+    assert [len(gate.ledger.entries[name].runs) for name in "abc"] == [3, 0, 3]
+    assert {loss.how for loss in gate.ledger.entries["b"].losses} == {ENDED_SESSION}
 
 
 def test_disturbed_runs_are_made_again_within_bounds():

@@ -159,7 +159,7 @@ def test_each_benchmark_has_its_own_time(child):
 
 def test_a_start_that_hangs_is_ended_too(child, monkeypatch):
     monkeypatch.setattr(worker_process, "STARTUP_S", 0.1)
-    end, _ = child("time.sleep(60)")
+    end, _ = child("time.sleep(60)", timeouts={"a": 0.1, "b": 0.2})
     assert (end.timed_out, end.open_item) == (True, None)
 
 
