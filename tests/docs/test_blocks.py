@@ -2,7 +2,8 @@
 
 A page is one project, and its blocks are taken in order. Python is written to
 the file that its first line names, and runs; a shell line ends with exit code 0,
-or with the one that its comment `# exit N` states. The device is a fake one.
+or with the one that its comment `# exit N` states. A table in a text block looks
+like what the line above it printed. The device is a fake one.
 """
 
 import json
@@ -22,6 +23,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
 LANGUAGES = {"python", "sh", "toml", "json", "text"}
+TABLE = "  benchmark "
 EXIT = re.compile(r"\s+# exit (\d+)$")
 QUIET = {"seconds": 0.001, "run_sd": 0.002, "iteration_sd": 0.01}
 AS_BENCHMARKS = "pytest -q --perfgate --perfgate-runs=3:3 --perfgate-on-missing=warn"
@@ -51,6 +53,7 @@ class Reader:
     def __init__(self, folder):
         self.folder = folder
         self.unmeasured = set()
+        self.printed = ""
         script = folder / "fake-device.json"
         script.write_text(json.dumps({"benchmarks": {"*": QUIET}}))
         programs = Path(sys.executable).parent
@@ -78,6 +81,7 @@ class Reader:
             text=True,
         )
         assert done.returncode == expected, f"{where}: {line}\n{done.stdout}"
+        self.printed = done.stdout
 
     def python(self, block, where):
         first, _, _ = block.text.partition("\n")
@@ -117,7 +121,10 @@ class Reader:
         json.loads(block.text)
 
     def text(self, block, where):
-        pass
+        if block.text.startswith(TABLE):
+            printed = set(map(without_numbers, self.printed.splitlines()))
+            for line in block.text.splitlines():
+                assert without_numbers(line) in printed, f"{where}:\n{self.printed}"
 
     def rest(self, page):
         """Measure the benchmarks that no command of the page has measured."""
@@ -125,6 +132,11 @@ class Reader:
             files = " ".join(sorted(self.unmeasured))
             self.shell(f"{AS_BENCHMARKS} {files}", where=f"{page.name}: at its end")
             self.unmeasured.clear()
+
+
+def without_numbers(line):
+    """Leave out what another machine prints otherwise: numbers, units, widths."""
+    return re.sub(r"[-+]?[\d.,]+( [nµm]?s)?|\s", "", line)
 
 
 def check_requirements(command, where):
