@@ -16,7 +16,7 @@ from tests.quality.study import (
     generator,
 )
 
-GO_CHUNK = 20_000
+GO_CHUNK = 18_000
 LEVELS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.06)
 
 

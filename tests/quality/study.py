@@ -65,7 +65,8 @@ def figures_of(outcomes, effect, suite=None):
         f"runs@{effect:g}": Mean.of(outcomes.runs),
     }
     if effect == 0 and suite:
-        red = outcomes.regressed.reshape(-1, suite).any(axis=1)
+        whole = len(outcomes.regressed) // suite * suite
+        red = outcomes.regressed[:whole].reshape(-1, suite).any(axis=1)
         found["suites"] = Share.of(red)
     return found
 
