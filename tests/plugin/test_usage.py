@@ -171,9 +171,6 @@ def test_the_closest_setting_wins(one):
         "test_class": (60, 5),
         "test_function": (70, 7),
     }
-    one.run(*THREE, "--perfgate-iterations=40", "benches")
-    assert plans(one)["bench_plain"]["iterations"] == 40
-    assert plans(one)["bench_module"]["iterations"] == 50
 
 
 def test_budgets_of_module_class_and_function_merge(stored):
@@ -194,22 +191,12 @@ def test_budgets_of_module_class_and_function_merge(stored):
     assert budgets["latency", "p99"] == 0.3
 
 
-def test_budgets_of_command_line_and_ini(stored):
-    def median():
-        (found,) = stored.report["results"]
-        return next(
-            j["budget"]
-            for j in found["judgements"]
-            if j["statistic"] == "median" and j["gated"]
-        )
-
+def test_o_replaces_values_of_the_ini_file(stored):
     stored.pytester.makeini("[pytest]\nperfgate_budget =\n    median=9%\n    p99=90%\n")
-    stored.run("--perfgate-runs=3:3", "benches")
-    assert median() == 0.09
-    stored.run("--perfgate-runs=3:3", "--perfgate-budget=median=8%", "benches")
-    assert median() == 0.08
     stored.run("-o", "perfgate_budget=median=7%", "-o", "perfgate_runs=3:3", "benches")
-    assert median() == 0.07
+    (found,) = stored.report["results"]
+    budgets = {j["statistic"]: j["budget"] for j in found["judgements"] if j["gated"]}
+    assert budgets["median"] == 0.07
     assert stored.report["cost"]["runs"] == 3
 
 
@@ -236,8 +223,6 @@ def test_a_report_folder_of_ones_own(one):
     one.run(*THREE, "--perfgate-report=out/first", "benches")
     assert (one.path / "out" / "first" / "report.json").is_file()
     assert not (one.path / ".perfgate").exists()
-    again = one.run(*THREE, "--perfgate-report=out/first", "benches")
-    assert again.ret == 0
 
 
 def test_sessions_without_a_cache_work(one):
