@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from pytest_perfgate import protocol
-from pytest_perfgate.errors import BadSample, NothingMeasured
+from pytest_perfgate.errors import BadSample, NothingMeasured, PerfGateError
 from pytest_perfgate.fixture import PerfGate
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, open_device
@@ -59,6 +59,7 @@ _NEUTRAL: dict[str, object] = {
     "benchmark_cprofile": None,
 }
 _PR_SET_PDEATHSIG = 1
+_MACHINERY = {"_pytest", "pluggy", Path(__file__).parent.name}
 _REASONS: dict[type[BaseException], Reason] = {
     BadSample: Reason.NOT_A_NUMBER,
     NothingMeasured: Reason.NOTHING_MEASURED,
@@ -94,6 +95,18 @@ def _die_with_the_manager() -> None:
     """Ask the kernel to end this process with its parent (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _in_words(excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+    """Say what is wrong with a benchmark, and where in the user's own code.
+
+    A traceback through our code would bury both.
+    """
+    text = f"perfgate: {excinfo.value}"
+    for entry in reversed(excinfo.traceback):
+        if _MACHINERY.isdisjoint(Path(entry.path).parts):
+            return f"{text}\n{entry.path}:{entry.lineno + 1}"
+    return text
 
 
 class Worker:
@@ -198,6 +211,8 @@ class Worker:
                 Reason.BODY_RAISED,
             )
             report.user_properties.append(("perfgate_failure", reason.value))
+            if issubclass(kind, PerfGateError):
+                report.longrepr = _in_words(call.excinfo)
         return report
 
     @pytest.hookimpl(tryfirst=True)

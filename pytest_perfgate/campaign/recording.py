@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import quantiles
+from statistics import fmean, geometric_mean, quantiles
 
+from pytest_perfgate.campaign import manager
 from pytest_perfgate.campaign.ledger import Entry
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
@@ -63,11 +64,12 @@ def change(
     """
     if judged.verdict.outcome in {Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED}:
         return Change(result=judged, old=stored, new=None)
-    measured = [
-        entry.runs[number][judged.benchmark]
-        for number in sorted(entry.runs)
-        if judged.benchmark in entry.runs[number]
-    ]
+    used = entry.usable(manager.RECORDING_RUNS)
+    made = [n for n in sorted(entry.runs) if judged.benchmark in entry.runs[n]]
+    summaries = dict(zip(made, judged.runs, strict=True))
+    # a disturbed run that was made again has no place in a baseline
+    judged = replace(judged, runs=tuple(summaries[n] for n in made if n in used))
+    measured = [entry.runs[n][judged.benchmark] for n in made if n in used]
     if not measured:
         return Change(result=judged, old=stored, new=None)
     recording = _recording(judged, measured, occasion)
@@ -188,9 +190,11 @@ def _sight(
 
 
 def _centre(baseline: Baseline | None, metric: str, statistic: str) -> float | None:
-    """Return the middle one of the newest session's run values."""
+    """Return the centre of the newest session's runs, as a comparison takes it."""
     if baseline is None:
         return None
     found = (run.get(metric, statistic) for run in baseline.sessions[-1].runs)
-    values = sorted(number.value for number in found if number is not None)
-    return values[len(values) // 2] if values else None
+    values = [number.value for number in found if number is not None]
+    if not values:
+        return None
+    return geometric_mean(values) if min(values) > 0 else fmean(values)

@@ -253,10 +253,12 @@ class Manager:
         elif self._conduct is not None and not self._config.getoption("collectonly"):
             if self._config.getoption("tbstyle") != "no":
                 write_lost(writer)
-            writer.section("perfgate", bold=True)
             width = shutil.get_terminal_size().columns
             verbose = self._config.get_verbosity() > 0
-            for line in self._conduct.report_lines(width=width, verbose=verbose):
+            lines = tuple(self._conduct.report_lines(width=width, verbose=verbose))
+            if lines:
+                writer.section("perfgate", bold=True)
+            for line in lines:
                 write_line(writer, line)
 
     def _write(self, text: str) -> None:

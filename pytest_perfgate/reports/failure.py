@@ -13,6 +13,7 @@ from pytest_perfgate.reports.escape import visible
 from pytest_perfgate.reports.words import (
     counted,
     deciding,
+    not_used,
     others,
     reason_text,
     statistic_name,
@@ -62,7 +63,7 @@ def _story(result: BenchmarkResult) -> Iterator[str]:
         yield f"also {_also(judgement)}"
     yield from _differences(result)
     yield from (flat(remark) for remark in _remarks(result, main))
-    yield from (f"not used: {flat(text)}" for text in result.discarded)
+    yield from map(flat, not_used(result.discarded))
     yield from (visible(text.expandtabs()) for text in result.text.splitlines())
     step = advice(result)
     if step:

@@ -35,6 +35,7 @@ from pytest_perfgate.reports.words import (
     counts,
     deciding,
     directions,
+    not_used,
     others,
     shift_text,
     verdict_text,
@@ -173,7 +174,7 @@ def _notes(
         *detail,
         *remarks,
         *(_chances(main) if verbose and main else ()),
-        *(f"not used: {text}" for text in discarded),
+        *not_used(discarded),
     )
 
 

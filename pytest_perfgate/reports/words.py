@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_perfgate.model import (
@@ -19,6 +19,8 @@ from pytest_perfgate.units import format_fraction
 
 QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.RECORDED})
 """Outcomes whose rows may be folded into a count."""
+
+_FEW_RUNS = 3
 
 GREEN = QUIET | {Outcome.IMPROVED}
 """Outcomes that ask nothing of anybody."""
@@ -241,3 +243,11 @@ def attempts_text(report: Report) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun: `1 run`, `1,200 runs`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def not_used(discarded: Sequence[str]) -> Iterator[str]:
+    """List runs that were not used: a few in full, the rest as a number."""
+    for text in discarded[:_FEW_RUNS]:
+        yield f"not used: {text}"
+    if len(discarded) > _FEW_RUNS:
+        yield f"not used: {len(discarded) - _FEW_RUNS} more, listed in report.json"

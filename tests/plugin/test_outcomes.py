@@ -163,6 +163,17 @@ def test_a_fixture_that_measured_nothing_is_an_error(one):
     one.bench("def bench_one(perfgate):\n    pass\n")
     result, outcomes = judge(one)
     assert (result.ret, outcomes[BENCH]) == (1, ("error", "nothing-measured"))
+    assert "fixture.py" not in result.stdout.str()
+
+
+def test_wrong_use_in_a_body_is_told_with_the_users_own_line(one):
+    one.bench(
+        "def bench_one(perfgate):\n    perfgate(int)\n    perfgate(int)  # no name\n"
+    )
+    result, outcomes = judge(one)
+    assert (result.ret, outcomes[BENCH]) == (1, ("error", "body-raised"))
+    result.stdout.fnmatch_lines(["*name=*", "*bench_a.py:3"])
+    assert "fixture.py" not in result.stdout.str()
 
 
 @pytest.mark.parametrize(

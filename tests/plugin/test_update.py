@@ -8,7 +8,7 @@ import pytest
 
 from pytest_perfgate import cli
 from pytest_perfgate.campaign import manager
-from pytest_perfgate.store import atomic
+from pytest_perfgate.store import BaselineStore, atomic
 
 BENCH = "benches/bench_a.py::bench_one"
 
@@ -205,3 +205,16 @@ def test_a_pruned_benchmark_is_missing_no_more(stored, capsys):
     result = stored.run("--perfgate-runs=3:3", "--perfgate-on-missing=warn", "benches")
     assert result.ret == 0
     assert list(stored.outcomes) == ["benches/bench_a.py::bench_new"]
+
+
+def test_a_disturbed_run_has_no_place_in_a_baseline(one):
+    one.device({"*": {"runs": {"2": {"disturbed": True}}}})
+    one.record("benches")
+    assert one.report["cost"]["runs"] == manager.RECORDING_RUNS + 1
+    (stored,) = (
+        BaselineStore(one.path / "baselines")
+        .load("fake", "benches/bench_a.py")
+        .benchmarks.values()
+    )
+    assert len(stored.runs) == manager.RECORDING_RUNS
+    assert not any(run.disturbed for run in stored.runs)

@@ -219,3 +219,9 @@ def test_nothing_compared_ranks_last_of_its_outcome(
         make_plain("b", Outcome.REGRESSED, 1.06),
     ]
     assert [one.benchmark for one in words.worst_first(results)] == ["b", "a"]
+
+
+def test_runs_that_were_not_used_are_listed_a_few_and_counted():
+    runs = [f"run {number}: busy" for number in range(1, 6)]
+    assert list(words.not_used(runs[:3])) == [f"not used: {run}" for run in runs[:3]]
+    assert list(words.not_used(runs))[3:] == ["not used: 2 more, listed in report.json"]
