@@ -79,7 +79,8 @@ def neutralise(config: pytest.Config) -> None:
 def start(config: pytest.Config) -> Callable[[pytest.FixtureRequest], PerfGate]:
     """Become a worker; returns the maker of the `perfgate` fixture's object."""
     _die_with_the_manager()
-    task = Task.read(Path(os.environ[protocol.TASK_VARIABLE]))
+    # taken out, so that a pytest which a benchmark starts is no worker of ours
+    task = Task.read(Path(os.environ.pop(protocol.TASK_VARIABLE)))
     fake = os.environ.get(protocol.FAKE_VARIABLE)
     worker = Worker(
         config,

@@ -71,6 +71,7 @@ class Conduct:
         self._fake = os.environ.get(protocol.FAKE_VARIABLE)
         self._device = resolve_device(settings.device) if not self._fake else "cpu"
         self.policies = {own.nodeid: self._policy(own.settings) for own in planned}
+        self._skipped_files = collected.skipped
         self._shelf, self._whole = self._open_shelf(collected, fixtures)
         self._folder = RunFolder(settings.report)
         self._ledger = Ledger([own.settings for own in planned])
@@ -133,9 +134,7 @@ class Conduct:
         PerfGateError
             Where nothing could be measured or kept at all.
         """
-        self._prepared = bool(
-            self._planned or any(map(self._shelf.stored, self._whole))
-        )
+        self._prepared = bool(self._planned or self._gone())
         if self._prepared:
             self._folder.prepare()
         if not self._planned:
@@ -190,7 +189,7 @@ class Conduct:
         if self._settings.update and not interrupted:
             results = self._as_recorded(results)
         self._results = {n: list(worst_first(found)) for n, found in results.items()}
-        self._missing = list(gone(self._shelf, self._whole))
+        self._missing = self._gone()
         return self._results
 
     def _as_recorded(
@@ -232,6 +231,9 @@ class Conduct:
             apply(self._changes, self._shelf, environment)
             runs = self._settings.runs_max
             self._updates = tuple(shown(self._changes, self.policies, runs=runs))
+
+    def _gone(self) -> list[BenchmarkResult]:
+        return list(gone(self._shelf, self._whole, skipped=self._skipped_files))
 
     def missing(self) -> Sequence[BenchmarkResult]:
         """Return what the baselines hold and no collected test belongs to."""

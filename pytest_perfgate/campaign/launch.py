@@ -64,7 +64,8 @@ class WorkerLauncher:
             command=worker_command(
                 self._arguments,
                 executable=sys.executable,
-                as_module=Path(sys.argv[0]).name == "__main__.py",
+                as_module=Path(sys.argv[0]).name == "__main__.py"
+                and not sys.flags.safe_path,
                 cache=self._cache,
             ),
             environment=environment(os.environ, task=files.task, seed=order.seed),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytest_perfgate.campaign.selection import collected_whole, holds_benchmarks
 from pytest_perfgate.campaign.shelf import Shelf, belongs
+from pytest_perfgate.errors import BaselineError, SchemaTooNew
 from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
 
 
@@ -18,6 +19,8 @@ class Collected:
     """By benchmark file: the node ids of its benchmarks."""
     files: AbstractSet[str]
     """Test files that were collected, with benchmarks or without."""
+    skipped: AbstractSet[str]
+    """Those that skipped themselves as a whole."""
     arguments: tuple[str, ...]
     root: Path
     start: Path
@@ -57,19 +60,39 @@ def whole_files(
 
 
 def gone(
-    shelf: Shelf, collected: Mapping[str, AbstractSet[str]]
+    shelf: Shelf,
+    collected: Mapping[str, AbstractSet[str]],
+    *,
+    skipped: Collection[str],
 ) -> Iterator[BenchmarkResult]:
     """Yield a result for every stored benchmark that no collected test belongs to.
+
+    What is stored for a file without tests may be unreadable: that is told too,
+    for nobody else does.
 
     Parameters
     ----------
     collected : by benchmark file that was collected whole: the node ids in it,
         before `-k` and its like
+    skipped : the files that skipped themselves as a whole
     """
     for file, nodeids in collected.items():
+        problem = shelf.problem(file)
+        if problem is not None and not nodeids:
+            yield unreadable(file, problem)
         for benchmark in shelf.stored(file):
             if not any(belongs(benchmark, nodeid) for nodeid in nodeids):
-                yield missing(benchmark, Reason.GONE)
+                reason = Reason.SKIPPED_NOW if file in skipped else Reason.GONE
+                yield missing(benchmark, reason)
+
+
+def unreadable(benchmark: str, problem: BaselineError) -> BenchmarkResult:
+    newer = isinstance(problem, SchemaTooNew)
+    reason = Reason.SCHEMA_TOO_NEW if newer else Reason.BASELINE_CORRUPT
+    verdict = Verdict(outcome=Outcome.ERROR, reason=reason)
+    return BenchmarkResult(
+        benchmark=benchmark, nodeid=benchmark, verdict=verdict, text=str(problem)
+    )
 
 
 def missing(

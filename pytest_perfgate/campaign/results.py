@@ -9,10 +9,9 @@ from pytest_perfgate.campaign.ledger import (
     Loss,
     discarded,
 )
-from pytest_perfgate.campaign.missing import missing
+from pytest_perfgate.campaign.missing import missing, unreadable
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.verdicts import Verdicts
-from pytest_perfgate.errors import SchemaTooNew
 from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
 
 
@@ -36,9 +35,7 @@ def _unmeasured(entry: Entry, shelf: Shelf) -> list[BenchmarkResult] | None:
     """Return what ends a benchmark whatever its numbers say."""
     problem = shelf.problem(entry.nodeid)
     if problem is not None:
-        newer = isinstance(problem, SchemaTooNew)
-        reason = Reason.SCHEMA_TOO_NEW if newer else Reason.BASELINE_CORRUPT
-        return [_error(entry, reason, text=str(problem))]
+        return [unreadable(entry.nodeid, problem)]
     if entry.failures:
         return [_failed(entry, entry.failures)]
     if entry.skipped_runs:

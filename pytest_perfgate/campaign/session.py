@@ -81,6 +81,7 @@ class Manager:
         self._fixtures = fixtures
         self._benchmarks: dict[str, set[str]] = {}
         self._files: set[str] = set()
+        self._skipped_files: set[str] = set()
         self._conduct: Conduct | None = None
         self._results: dict[str, list[BenchmarkResult]] = {}
         self._broken: str | None = None
@@ -135,12 +136,15 @@ class Manager:
         # a file that cannot be imported may hold anything: it is not judged
         if report.nodeid.endswith(".py") and not report.failed:
             self._files.add(report.nodeid)
+            if report.skipped:
+                self._skipped_files.add(report.nodeid)
 
     def _collected(self) -> Collected:
         config = self._config
         return Collected(
             benchmarks=self._benchmarks,
             files=self._files,
+            skipped=self._skipped_files,
             arguments=tuple(map(str, config.args)),
             root=config.rootpath,
             start=config.invocation_params.dir,

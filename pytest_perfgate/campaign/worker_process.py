@@ -189,11 +189,8 @@ def worker_command(
     """
     path = () if as_module else ("-P",)
     elsewhere = () if cache is None else ("-o", f"cache_dir={cache}")
-    return (
-        executable,
-        *path,
-        "-m",
-        "pytest",
-        *arguments,
-        *elsewhere,
-    )
+    # behind the user's own options, the later of two values counts; behind a
+    # bare `--` there are none
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    own = (*arguments[:end], *elsewhere, *arguments[end:])
+    return (executable, *path, "-m", "pytest", *own)

@@ -3,6 +3,7 @@
 import pytest
 
 from pytest_perfgate.campaign.missing import Collected, gone, whole_files
+from pytest_perfgate.errors import BaselineCorrupt, SchemaTooNew
 from pytest_perfgate.model import Outcome, Reason
 
 FIXTURES = frozenset({"perfgate"})
@@ -19,6 +20,7 @@ def collected(tmp_path):
         return Collected(
             benchmarks=benchmarks,
             files={*benchmarks, *files},
+            skipped=set(),
             arguments=tuple(str(tmp_path / argument) for argument in arguments),
             root=tmp_path,
             start=tmp_path,
@@ -65,19 +67,51 @@ def test_a_file_elsewhere_cannot_be_judged(collected):
 
 
 class Shelf:
+    """Holds four benchmarks of every file, but for one that cannot be read."""
+
     def stored(self, file):
+        if self.problem(file):
+            return ()
         return (f"{file}::a", f"{file}::a::named", f"{file}::b", f"{file}::ab")
+
+    def problem(self, file):
+        return {
+            "torn.py": BaselineCorrupt("torn.py.json: truncated"),
+            "later.py": SchemaTooNew("later.py.json: 99"),
+        }.get(file)
+
+
+def missed(collected, skipped=()):
+    return [
+        (result.benchmark, result.verdict.outcome, result.verdict.reason)
+        for result in gone(Shelf(), collected, skipped=skipped)
+    ]
 
 
 def test_what_is_stored_and_belongs_to_nobody_is_gone():
-    found = list(gone(Shelf(), {"x.py": {"x.py::a"}, "y.py": set()}))
-    assert [result.benchmark for result in found] == [
-        "x.py::b",
-        "x.py::ab",
-        "y.py::a",
-        "y.py::a::named",
-        "y.py::b",
-        "y.py::ab",
+    assert missed({"x.py": {"x.py::a"}, "y.py": set()}) == [
+        (name, Outcome.MISSING, Reason.GONE)
+        for name in (
+            *("x.py::b", "x.py::ab"),
+            *("y.py::a", "y.py::a::named", "y.py::b", "y.py::ab"),
+        )
     ]
-    assert {r.verdict.outcome for r in found} == {Outcome.MISSING}
-    assert {r.verdict.reason for r in found} == {Reason.GONE}
+
+
+def test_a_file_that_skips_itself_skips_its_benchmarks():
+    found = missed({"x.py": set(), "y.py": {"y.py::a", "y.py::b"}}, skipped={"x.py"})
+    assert [(name, reason) for name, _, reason in found] == [
+        ("x.py::a", Reason.SKIPPED_NOW),
+        ("x.py::a::named", Reason.SKIPPED_NOW),
+        ("x.py::b", Reason.SKIPPED_NOW),
+        ("x.py::ab", Reason.SKIPPED_NOW),
+        ("y.py::ab", Reason.GONE),
+    ]
+
+
+def test_what_cannot_be_read_and_belongs_to_nobody_is_an_error():
+    assert missed({"torn.py": set(), "later.py": set()}) == [
+        ("torn.py", Outcome.ERROR, Reason.BASELINE_CORRUPT),
+        ("later.py", Outcome.ERROR, Reason.SCHEMA_TOO_NEW),
+    ]
+    assert missed({"torn.py": {"torn.py::a"}}) == []  # the test itself tells it

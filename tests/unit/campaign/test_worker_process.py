@@ -226,3 +226,7 @@ def test_a_worker_imports_what_the_users_own_command_would():
 
 def test_where_pytest_has_no_cache_none_is_moved():
     assert "-o" not in command("-p", "no:cacheprovider", cache=None)
+
+
+def test_arguments_after_a_bare_dash_stay_the_last():
+    assert command("-v", "--", "a.py")[4:] == ("-v", "-o", "cache_dir=c", "--", "a.py")
