@@ -1,5 +1,6 @@
 """Wrong usage: exit code 4, one clear line with option, value and way out."""
 
+import os
 import shutil
 
 import pytest
@@ -290,6 +291,21 @@ def test_where_there_is_no_terminal_no_line_is_written_over(make_spawned):
     assert project.code == 0
     assert "\r" not in project.output
     assert "perfgate: run" not in project.output
+
+
+def test_on_a_terminal_one_line_tells_what_goes_on(make_spawned):
+    project = make_spawned("terminal")
+    project.bench("def bench_one(perfgate):\n    perfgate(int)\n")
+    ours, theirs = os.openpty()
+    process = project.start(*THREE, "benches", stderr=theirs)
+    os.close(theirs)
+    assert process.communicate(timeout=60)[0].count("\r") == 0
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert "perfgate: run 1 of 3 · 0 of 1 decided" in shown
+    assert "0 of 1 decided · benches/bench_a.py::bench_one" in shown
+    assert "\n" not in shown
+    assert shown.endswith("\r" + " " * 79 + "\r")
 
 
 def test_v_shows_more(stored):

@@ -267,6 +267,17 @@ def test_workers_that_cannot_start_say_why(one):
     )
 
 
+def test_what_a_benchmark_starts_is_no_worker(one):
+    one.bench(
+        "import os\n"
+        "def bench_one(perfgate):\n"
+        "    perfgate(lambda: None)\n"
+        "    assert not [name for name in os.environ if 'TASK' in name]\n"
+    )
+    one.run("--perfgate-runs=3:3", "--perfgate-on-missing=warn", "benches")
+    assert list(one.outcomes.values()) == [("no-baseline", "nothing-stored")]
+
+
 # -- the end comes from outside
 
 SLOW_SECOND_RUN = """
