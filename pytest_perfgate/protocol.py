@@ -38,6 +38,8 @@ class Task:
     """Node ids, in the order in which they are to run."""
     records: str
     device: str
+    manager: int = 0
+    """Its process id, or 0 where something stands between it and the worker."""
     alone: bool = False
     plans: Mapping[str, Plan] = field(default_factory=dict)
     """By benchmark id: the stored plan that governs."""

@@ -78,9 +78,9 @@ def neutralise(config: pytest.Config) -> None:
 
 def start(config: pytest.Config) -> Callable[[pytest.FixtureRequest], PerfGate]:
     """Become a worker; returns the maker of the `perfgate` fixture's object."""
-    _die_with_the_manager()
     # taken out, so that a pytest which a benchmark starts is no worker of ours
     task = Task.read(Path(os.environ.pop(protocol.TASK_VARIABLE)))
+    _die_with(task.manager)
     fake = os.environ.get(protocol.FAKE_VARIABLE)
     worker = Worker(
         config,
@@ -92,10 +92,12 @@ def start(config: pytest.Config) -> Callable[[pytest.FixtureRequest], PerfGate]:
     return worker.make_fixture
 
 
-def _die_with_the_manager() -> None:
+def _die_with(manager: int) -> None:
     """Ask the kernel to end this process with its parent (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if manager and os.getppid() != manager:
+        os._exit(1)  # it died while plugins and conftests were imported
 
 
 def _in_words(excinfo: pytest.ExceptionInfo[BaseException]) -> str:

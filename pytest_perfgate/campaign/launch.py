@@ -56,6 +56,7 @@ class WorkerLauncher:
             wanted=order.wanted,
             records=str(files.records),
             device=self._device,
+            manager=os.getpid(),
             alone=order.alone,
             plans=order.plans,
             iterations=order.iterations,

@@ -101,7 +101,7 @@ class WorkerProcess:
             )
         timed_out = out_of_time = False
         try:
-            while not _wait(process, _TICK_S):
+            while not _wait(process, _tick(until)):
                 self._take(on_record)
                 out_of_time = until is not None and time.monotonic() > until
                 timed_out = not out_of_time and self._overdue()
@@ -140,6 +140,13 @@ class WorkerProcess:
         """Ask for the stacks of every thread: pytest's faulthandler answers SIGABRT."""
         _signal(process.pid, signal.SIGABRT)
         _wait(process, _STACK_GRACE_S)
+
+
+def _tick(until: float | None) -> float:
+    """Return how many seconds to wait before the next look."""
+    if until is None:
+        return _TICK_S
+    return min(_TICK_S, max(0.0, until - time.monotonic()))
 
 
 def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:

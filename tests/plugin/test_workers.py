@@ -340,6 +340,27 @@ def test_workers_die_with_the_manager(waiting):
     assert eventually(lambda: not alive(worker))
 
 
+def test_workers_that_start_without_their_manager_end(one):
+    one.bench(
+        "import os, time\n"
+        "from pathlib import Path\n"
+        "if '_PERFGATE_TASK' in os.environ:\n"
+        "    Path('pid.tmp').write_text(str(os.getpid()))\n"
+        "    Path('pid.tmp').rename('pid')\n"
+        "    while not Path('go').exists():\n"
+        "        time.sleep(0.01)\n",
+        "conftest.py",
+    )
+    process = one.start("benches")
+    assert eventually((one.path / "pid").exists)
+    (worker,) = pids(one.path / "pid")
+    process.kill()
+    process.communicate(timeout=60)
+    (one.path / "go").touch()
+    assert eventually(lambda: not alive(worker))
+    assert [record["kind"] for record in one.records()] == []
+
+
 def test_when_the_time_is_up_nothing_counts_as_passed(stored):
     result = stored.run("--perfgate-max-total=1ms", "benches")
     assert result.ret == 5  # nothing was measured
