@@ -45,27 +45,35 @@ class Sides:
         return self.base_runs, self.candidate
 
     @cached_property
-    def clock_tick_s(self) -> float:
-        return max([run.clock_tick_s for side in self.both for run in side])
-
-    @cached_property
-    def disturbed(self) -> bool:
-        return any(_many([run.disturbed for run in side]) for side in self.both)
-
-    @cached_property
-    def unsteady(self) -> bool:
-        """Tell whether many runs never became warm."""
-        return any(_many([not run.steady for run in side]) for side in self.both)
-
-    @cached_property
-    def drifting(self) -> bool:
-        """Tell whether a trend was proven in any run."""
-        return any(run.drift for side in self.both for run in side)
+    def health(self) -> "Health":
+        base, now = self.both
+        runs = base + now
+        return Health(
+            clock_tick_s=max([run.clock_tick_s for run in runs]),
+            disturbed=_many([run.disturbed for run in base])
+            or _many([run.disturbed for run in now]),
+            unsteady=_many([not run.steady for run in base])
+            or _many([not run.steady for run in now]),
+            drifting=bool([run for run in runs if run.drift]),
+        )
 
     @cached_property
     def collected(self) -> dict[tuple[str, str], "Numbers"]:
         """Keep the statistics collected so far, by metric and statistic."""
         return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What stands in the way of a verdict, whatever the statistic."""
+
+    clock_tick_s: float
+    disturbed: bool
+    """Many runs of a side were."""
+    unsteady: bool
+    """Many runs of a side never became warm."""
+    drifting: bool
+    """A trend was proven in some run."""
 
 
 def _many(flags: list[bool]) -> bool:
@@ -148,8 +156,9 @@ class Scale:
     def variances(self, runs: Iterable[RunStatistic]) -> list[float]:
         """Give the variance of each run's number within its run."""
         if self.absolute:
-            return [one.se**2 for one in runs]
-        return [(one.se / one.value) ** 2 for one in runs]
+            return [one.se * one.se for one in runs]
+        shares = [one.se / one.value for one in runs]
+        return [share * share for share in shares]
 
 
 def scale_of(metric: Metric, budget: Budget) -> Scale:

@@ -305,7 +305,7 @@ def _too_coarse(case: _Case) -> Verdict | None:
     numbers, budget = case.numbers, case.gate.budget
     if numbers.metric.unit != "s":
         return None
-    tick = case.sides.clock_tick_s
+    tick = case.sides.health.clock_tick_s
     if tick == 0:
         return None
     least = 1.0 if budget.absolute else min(*numbers.base_values, *numbers.values)
@@ -325,9 +325,9 @@ def _hindrance(case: _Case, found: Estimate, bar: Bar) -> Verdict | None:
             return _few_tail(gate.statistic, counts)
     if not is_timed(metric):
         return None
-    if sides.disturbed and not gate.witness:
+    if sides.health.disturbed and not gate.witness:
         return inconclusive(Reason.DISTURBED)
-    unsteady = sides.unsteady or _trending(sides, metric, gate)
+    unsteady = sides.health.unsteady or _trending(sides, metric, gate)
     if unsteady and not is_far_beyond(found, bar, case.look):
         return inconclusive(Reason.NOT_STEADY)
     return None
@@ -340,7 +340,7 @@ def _trending(sides: Sides, metric: Metric, gate: Gate) -> bool:
     another: that is spread between runs, which the interval has in it. Code
     that is not warm, or leaks, drifts the same way in most of them.
     """
-    if gate.budget.absolute or not sides.drifting:
+    if gate.budget.absolute or not sides.health.drifting:
         return False
     allowed = gate.budget.value * _DRIFT_SHARE
     return any(_drift_one_way(side, metric, allowed) for side in sides.both)
