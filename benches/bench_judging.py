@@ -87,6 +87,6 @@ def bench_one_thousand_metrics(perfgate):
     measure(perfgate, 1_000)
 
 
-@pytest.mark.perfgate(iterations=3, warmup=1)
+@pytest.mark.perfgate(iterations=2, warmup=1)
 def bench_ten_thousand_metrics(perfgate):
     measure(perfgate, 10_000)

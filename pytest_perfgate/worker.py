@@ -59,7 +59,8 @@ _NEUTRAL: dict[str, object] = {
     "benchmark_cprofile": None,
 }
 _PR_SET_PDEATHSIG = 1
-_MACHINERY = {"_pytest", "pluggy", Path(__file__).parent.name}
+_MACHINERY = {"_pytest", "pluggy"}
+_OURS = Path(__file__).parent
 _REASONS: dict[type[BaseException], Reason] = {
     BadSample: Reason.NOT_A_NUMBER,
     NothingMeasured: Reason.NOTHING_MEASURED,
@@ -107,7 +108,8 @@ def _in_words(excinfo: pytest.ExceptionInfo[BaseException]) -> str:
     """
     text = f"perfgate: {excinfo.value}"
     for entry in reversed(excinfo.traceback):
-        if _MACHINERY.isdisjoint(Path(entry.path).parts):
+        path = Path(entry.path)
+        if _MACHINERY.isdisjoint(path.parts) and not path.is_relative_to(_OURS):
             return f"{text}\n{entry.path}:{entry.lineno + 1}"
     return text
 

@@ -202,6 +202,7 @@ class Conduct:
             commit=git.commit(self._settings.rootdir),
             environment_digest=environment_digest(environment) if environment else "",
             force=self._settings.force,
+            out_of_time=bool(self._campaign and self._campaign.out_of_time),
         )
         self._changes = [
             change(

@@ -23,6 +23,7 @@ from pytest_perfgate.model import (
     Plan,
     Reason,
     Session,
+    Verdict,
 )
 from pytest_perfgate.reports.update import Action, Update
 
@@ -41,6 +42,8 @@ class Occasion:
     commit: str | None
     environment_digest: str
     force: bool
+    out_of_time: bool
+    """The session ended before all of its runs were made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,8 @@ def change(
     if judged.verdict.outcome in {Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED}:
         return Change(result=judged, old=stored, new=None)
     used = entry.usable(manager.RECORDING_RUNS)
+    if occasion.out_of_time and len(used) < manager.RECORDING_RUNS:
+        return Change(result=_cut_short(judged, len(used)), old=stored, new=None)
     made = [n for n in sorted(entry.runs) if judged.benchmark in entry.runs[n]]
     summaries = dict(zip(made, judged.runs, strict=True))
     # a disturbed run that was made again has no place in a baseline
@@ -78,6 +83,14 @@ def change(
     )
     result = replace(judged, verdict=update.verdict)
     return Change(result=result, old=stored, new=update.baseline)
+
+
+def _cut_short(judged: BenchmarkResult, made: int) -> BenchmarkResult:
+    detail = f"{made} of the {manager.RECORDING_RUNS} runs of a session were made"
+    verdict = Verdict(
+        outcome=Outcome.INCONCLUSIVE, reason=Reason.OUT_OF_TIME, detail=detail
+    )
+    return replace(judged, verdict=verdict)
 
 
 def _recording(

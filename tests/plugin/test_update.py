@@ -218,3 +218,17 @@ def test_a_disturbed_run_has_no_place_in_a_baseline(one):
     )
     assert len(stored.runs) == manager.RECORDING_RUNS
     assert not any(run.disturbed for run in stored.runs)
+
+
+def test_a_session_cut_short_by_the_clock_is_not_stored(one, monkeypatch):
+    kept = manager.Campaign._make_run
+
+    def late(campaign, wanting):
+        kept(campaign, wanting)
+        campaign.out_of_time = campaign.cost.runs == 3
+
+    monkeypatch.setattr(manager.Campaign, "_make_run", late)
+    result = one.run("--perfgate-update", "benches")
+    assert (result.ret, one.outcomes[BENCH]) == (13, ("inconclusive", "out-of-time"))
+    assert "3 of the 4 runs" in words(result)
+    assert not one.baseline().exists()
