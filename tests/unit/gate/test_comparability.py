@@ -75,11 +75,17 @@ def test_another_key_and_a_fake_device_forbid():
     ],
 )
 def test_every_part_of_a_plan_forbids(change):
-    plan = Plan(iterations=50, warmup=5)
+    plan = Plan(iterations=50, warmup=5, threads=2)
     found = compare_plans(plan, replace(plan, **change))
     assert [one.field for one in found] == list(change)
     assert found[0].forbids
     assert compare_plans(plan, plan) == ()
+
+
+def test_threads_that_nobody_knew_of_are_no_difference():
+    plan = Plan(iterations=50, warmup=5, threads=2)
+    unknown = replace(plan, threads=None)
+    assert compare_plans(plan, unknown) == compare_plans(unknown, plan) == ()
 
 
 @pytest.mark.parametrize(
