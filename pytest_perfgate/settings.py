@@ -14,6 +14,7 @@ import pytest
 from pytest_perfgate import units
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.policy import parse_budget, parse_limit
+from pytest_perfgate.model import Plan
 from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 MARKER = "perfgate"
@@ -64,6 +65,15 @@ class ItemSettings:
     timeout_s: float
     seed: int
     inner_loop: int
+
+    def agrees_with(self, plan: Plan) -> bool:
+        """Whether what the user says leaves a stored plan as it is."""
+        return (
+            self.iterations in {None, plan.iterations}
+            and self.warmup in {None, plan.warmup}
+            and self.inner_loop == plan.inner_loop
+        )
+
     anchor_budget: Mapping[str, str] | str | None = None
 
 

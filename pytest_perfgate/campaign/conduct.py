@@ -140,6 +140,7 @@ class Conduct:
         if not self._planned:
             return
         self._past.begin()
+        self._note_what_governs()
         self._campaign = self._make_campaign()
         if self._settings.update:
             self._campaign.record()
@@ -148,6 +149,23 @@ class Conduct:
             self._campaign.measure(self._looks())
             self._verdicts.weigh_the_suite()
             self._campaign.confirm()
+
+    def _note_what_governs(self) -> None:
+        """Say where a stored plan outweighs what the user says."""
+        overruled = [
+            own.nodeid
+            for own in self._planned
+            if not all(
+                map(own.settings.agrees_with, self._shelf.plans(own.nodeid).values())
+            )
+        ]
+        if overruled and not self._settings.update:
+            others = f" and {len(overruled) - 1} more" if overruled[1:] else ""
+            self._ledger.note(
+                f"the plans stored with the baselines of {overruled[0]}{others} say "
+                "other iterations, warm-up or inner loop than option or marker do, and "
+                "they govern; --perfgate-update records new ones"
+            )
 
     def _looks(self) -> tuple[int, ...]:
         return planned_looks(self._settings.runs_min, self._settings.runs_max)

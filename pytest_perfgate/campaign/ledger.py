@@ -194,8 +194,12 @@ class Ledger:
     def _take_environment(self, record: Record) -> None:
         self.environment = self.environment or decode_environment(record["environment"])
 
+    def note(self, text: str) -> None:
+        """Keep something to be told at the end, once."""
+        self.notes[text] = None
+
     def _take_note(self, record: Record) -> None:
-        self.notes[record["text"]] = None
+        self.note(record["text"])
 
     def _take_warning(self, record: Record) -> None:
         if self._run == 1:  # later runs repeat them

@@ -65,7 +65,8 @@ def change(
     ----------
     judged : the new runs, judged against what is stored
     """
-    if judged.verdict.outcome in {Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPED}:
+    failed = judged.verdict.outcome in {Outcome.ERROR, Outcome.INVALID}
+    if failed or judged.verdict.reason is Reason.SKIPPED:
         return Change(result=judged, old=stored, new=None)
     used = entry.usable(manager.RECORDING_RUNS)
     if occasion.out_of_time and len(used) < manager.RECORDING_RUNS:
@@ -160,6 +161,8 @@ def shown(
     """
     for each in changes:
         verdict = each.result.verdict
+        if verdict.reason is Reason.SKIPPED:
+            continue
         action = _ACTIONS.get(verdict.reason, Action.REFUSED)
         detail = verdict.detail
         if action is Action.REFUSED:

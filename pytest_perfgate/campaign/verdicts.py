@@ -73,7 +73,16 @@ class Verdicts:
     # -- what the campaign asks
 
     def plans(self, nodeid: str) -> Mapping[str, Plan]:
-        return self._shelf.plans(nodeid)
+        """Return the stored plans that govern an item's benchmarks.
+
+        A new session of baselines goes by what the user says, where that is
+        something else: its plan is what is recorded.
+        """
+        stored = self._shelf.plans(nodeid)
+        if not self._settings.update:
+            return stored
+        own = self._ledger.entries[nodeid].settings
+        return {name: plan for name, plan in stored.items() if own.agrees_with(plan)}
 
     def decided(self, entry: Entry, *, target: int, last: bool) -> bool:
         """Judge an item's benchmarks at a look; whether more runs can tell more."""
@@ -315,9 +324,10 @@ class Verdicts:
 
     def _refusal(self, entry: Entry, benchmark: str) -> Verdict | None:
         """Say why a benchmark is not judged, whatever its numbers are."""
-        if not self._policies[entry.nodeid].gate:
-            return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
         forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
+        ungated = not self._policies[entry.nodeid].gate
+        if ungated and not (forbidding and self._settings.update):
+            return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
         if forbidding:
             hardware = any(d.forbids for d in self._machine(benchmark))
             return _incomparable(forbidding, hardware=hardware)

@@ -293,3 +293,9 @@ def test_junit_tells_outcomes_apart(stored):
     assert "inconclusive" in text
     assert 'name="perfgate_outcome" value="inconclusive"' in text
     assert "<skipped" in text
+
+
+def test_an_option_that_the_stored_plan_outweighs_is_told(stored):
+    result, outcomes = judge(stored, "--perfgate-iterations=17", *THREE)
+    assert (result.ret, outcomes[BENCH][0]) == (0, "unchanged")
+    result.stdout.fnmatch_lines(["note: the plans stored*--perfgate-update*"])

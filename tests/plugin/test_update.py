@@ -207,6 +207,22 @@ def test_a_pruned_benchmark_is_missing_no_more(stored, capsys):
     assert list(stored.outcomes) == ["benches/bench_a.py::bench_new"]
 
 
+def test_what_is_not_gated_is_recorded_and_a_skip_is_no_refusal(one):
+    one.bench(
+        "import pytest\n"
+        "@pytest.mark.perfgate(gate=False)\n"
+        "def bench_one(perfgate):\n    perfgate(lambda: None)\n"
+        "def bench_two(perfgate):\n    pytest.skip('not today')\n"
+    )
+    result = one.run("--perfgate-update", "benches")
+    assert result.ret == 0
+    assert "1 refused" not in words(result)
+    assert list(stored_benchmarks(one)) == [BENCH]
+    assert one.outcomes[BENCH] == ("recorded", "first-session")
+    one.run("--perfgate-update", "--perfgate-iterations=20", "benches")
+    assert one.outcomes[BENCH] == ("recorded", "replaced")
+
+
 def test_a_disturbed_run_has_no_place_in_a_baseline(one):
     one.device({"*": {"runs": {"2": {"disturbed": True}}}})
     one.record("benches")
