@@ -139,6 +139,8 @@ class Conduct:
             self._folder.prepare()
         if not self._planned:
             return
+        for entry in self._ledger.entries.values():
+            entry.unreadable = self._shelf.problem(entry.nodeid) is not None
         self._past.begin()
         self._note_what_governs()
         self._campaign = self._make_campaign()

@@ -53,6 +53,8 @@ class Entry:
     losses: list[Loss] = field(default_factory=list)
     skipped_runs: list[int] = field(default_factory=list)
     tracer: str | None = None
+    unreadable: bool = False
+    """Its baseline cannot be read, so measuring it would be for nothing."""
     pending: dict[str, Measurement] = field(default_factory=dict)
     screened: dict[int, dict[str, Measurement]] | None = None
     """The runs that raised a flag, while fresh ones are made to confirm it."""
@@ -86,7 +88,11 @@ class Entry:
     def finished(self) -> bool:
         """Whether no further run can tell more."""
         return bool(
-            self.failures or self.skipped_runs or self.tracer or self.lost_for_good
+            self.unreadable
+            or self.failures
+            or self.skipped_runs
+            or self.tracer
+            or self.lost_for_good
         )
 
     def wants(self, target: int) -> bool:

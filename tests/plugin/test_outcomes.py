@@ -200,6 +200,7 @@ def test_a_baseline_that_cannot_be_read_is_an_error(stored, damage, reason, word
     stored.baseline().write_text(damage(text))
     result, outcomes = judge(stored)
     assert (result.ret, outcomes[BENCH]) == (1, ("error", reason))
+    assert stored.report["cost"]["runs"] == 0
     assert words in result.stdout.str()
 
 
