@@ -42,7 +42,7 @@ class PerfGate:
         /,
         *args: Any,  # noqa: ANN401 (whatever the function takes)
         name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,  # noqa: ANN401 (likewise)
     ) -> Result:
         """Measure any callable, and return what it returned last.
 
@@ -67,12 +67,12 @@ class PerfGate:
             self._context, target, function, args, kwargs
         )
         self._file(self._context, measurement)
-        return result  # type: ignore[return-value]
+        return result  # type: ignore[return-value]  # the timed loop hands on what fn gave
 
     def inference(
         self,
         model: Callable[..., Result],
-        *inputs: Any,  # noqa: ANN401
+        *inputs: Any,  # noqa: ANN401 (whatever the model takes)
         batch_size: int | None = None,
         tokens: int | None = None,
         name: str | None = None,
@@ -100,21 +100,21 @@ class PerfGate:
             self._context, target, model, inputs, work
         )
         self._file(self._context, measurement)
-        return result  # type: ignore[return-value]
+        return result  # type: ignore[return-value]  # the timed loop hands on what fn gave
 
     def training_step(  # noqa: PLR0913 (the parts of a training step)
         self,
         model: Any,  # noqa: ANN401 (torch's objects; torch may not be there)
-        optimizer: Any,  # noqa: ANN401
+        optimizer: Any,  # noqa: ANN401 (torch's)
         loss_fn: Callable[..., Any],
-        batch: Any,  # noqa: ANN401
+        batch: Any,  # noqa: ANN401 (whatever the model takes)
         *,
-        autocast: Any = None,  # noqa: ANN401
-        scaler: Any = None,  # noqa: ANN401
+        autocast: Any = None,  # noqa: ANN401 (torch's)
+        scaler: Any = None,  # noqa: ANN401 (torch's)
         clip: float | None = None,
         batch_size: int | None = None,
         name: str | None = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401 (a tensor)
         """Measure a training step and its phases; returns the last loss.
 
         Parameters

@@ -110,13 +110,6 @@ class Entry:
         sound = self.sound_runs[:target]
         return sorted(sound + self.disturbed_runs[: target - len(sound)])
 
-    def measurements(self, benchmark: str, runs: list[int]) -> list[Measurement]:
-        return [
-            self.runs[number][benchmark]
-            for number in runs
-            if benchmark in self.runs[number]
-        ]
-
     @property
     def benchmarks(self) -> list[str]:
         """The ids measured in any run, in the order first seen."""

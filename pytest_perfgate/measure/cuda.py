@@ -114,7 +114,7 @@ class CudaDevice:
         event.record()
         return event
 
-    def span_s(self, first: Any, second: Any) -> float:  # noqa: ANN401
+    def span_s(self, first: Any, second: Any) -> float:  # noqa: ANN401 (torch's events)
         return float(first.elapsed_time(second)) / 1e3
 
     def reading(self, *, closing: bool) -> Reading:
@@ -137,14 +137,14 @@ class CudaDevice:
             "reserved_memory": int(self._cuda.max_memory_reserved(self._index)),
         }
 
-    def _event(self) -> Any:  # noqa: ANN401
+    def _event(self) -> Any:  # noqa: ANN401 (torch's)
         return self._cuda.Event(enable_timing=True)
 
     def _spin_rate(self) -> float:
         """Cycles of the GPU's spin kernel in a nanosecond, tried out once."""
         self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001 (the first includes loading)
         first = self.mark()
-        self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001
+        self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001 (as above)
         second = self.mark()
         self.synchronize()
         return _TRIAL_CYCLES / (self.span_s(first, second) * 1e9)

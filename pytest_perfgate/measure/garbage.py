@@ -50,7 +50,7 @@ def quiet_garbage() -> Iterator[Garbage]:
     try:
         yield garbage
     finally:
-        gc.callbacks.remove(garbage._seen)  # noqa: SLF001
+        gc.callbacks.remove(garbage._seen)  # noqa: SLF001 (as above)
         if not was_frozen:
             gc.unfreeze()
         if was_enabled:

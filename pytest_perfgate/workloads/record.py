@@ -63,7 +63,7 @@ def _check_known(name: str, unit: str, better: str, where: str) -> None:
 
 def _number(value: object, index: int, where: str) -> float:
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]  # what is none is caught below
     except (TypeError, ValueError):
         number = math.nan
     if math.isfinite(number):

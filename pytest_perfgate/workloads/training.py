@@ -104,7 +104,7 @@ def _optimize(step: Step) -> None:
         step.scaler.update()
 
 
-def check_loss(loss: Any, *, where: str) -> None:  # noqa: ANN401
+def check_loss(loss: Any, *, where: str) -> None:  # noqa: ANN401 (a tensor)
     """Refuse a step that trains nothing.
 
     Raises
@@ -225,7 +225,7 @@ def _throughput(outcome: Outcome, batch_size: int | None) -> tuple[Samples, ...]
 class _Scale:
     """Notices a loss scale that moves while we measure: such steps are skipped."""
 
-    def __init__(self, scaler: Any) -> None:  # noqa: ANN401
+    def __init__(self, scaler: Any) -> None:  # noqa: ANN401 (torch's)
         self._scaler = scaler
         self._seen: set[float] = set()
 

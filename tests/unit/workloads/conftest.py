@@ -1,54 +1,6 @@
 import pytest
 
-from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.measure.fake import FakeDevice, parse_script
 from pytest_perfgate.workloads.target import Target
-
-
-class Ticking:
-    """A clock that moves by a given step at every reading."""
-
-    def __init__(self, step=10):
-        self.now = 0
-        self.step = step
-
-    def __call__(self):
-        self.now += self.step
-        return self.now
-
-
-@pytest.fixture
-def make_clock():
-    return Ticking
-
-
-@pytest.fixture
-def make_fake():
-    return lambda **script: FakeDevice(parse_script(script))
-
-
-@pytest.fixture
-def make_context(make_fake):
-    def make(**changes):
-        fields = {
-            "device": make_fake(),
-            "run": 0,
-            "seed": 0,
-            "max_time_s": 1.0,
-            "iterations": None,
-            "warmup": None,
-            "inner_loop": 1,
-            "plans": {},
-            "slowdown": 0.0,
-            "emit": lambda _: None,
-            "note": lambda _: None,
-            "alone": False,
-            "wants_p99": False,
-            "between_blocks": None,
-        }
-        return MeasureContext(**(fields | changes))
-
-    return make
 
 
 @pytest.fixture
