@@ -239,7 +239,10 @@ class Campaign:
             self.ledger.take(record, run=self._run)
 
         self.cost.workers += 1
-        end = self._launcher(self._order(wanted), on_record=book, until=self._until)
+        try:
+            end = self._launcher(self._order(wanted), on_record=book, until=self._until)
+        finally:  # an interrupted session has its cost too
+            self.cost.seconds = self._clock() - self._begun
         if self._until is not None and self._clock() >= self._until:
             self.out_of_time = True
         return end

@@ -68,7 +68,10 @@ ADVICE: dict[Reason, str] = {
         "fresh runs did not prove the slowdown: nothing needs doing, unless they look "
         "slow as well; then run again on a quieter machine"
     ),
-    Reason.OUT_OF_TIME: "raise `--perfgate-max-total`, or run fewer benchmarks at a time",
+    Reason.OUT_OF_TIME: (
+        "let the session run to its end: where `--perfgate-max-total` ended it, "
+        "raise that, or run fewer benchmarks at a time"
+    ),
     Reason.SUSPECT: (
         "it looks slower, and that could not be confirmed: run again with more runs "
         "(`--perfgate-runs 3:24`)"

@@ -307,3 +307,15 @@ def test_a_benchmark_no_worker_collects_is_lost_not_dropped():
     gate.measure(LOOKS)
     assert gate.ledger.entries["b"].lost_for_good
     assert len(gate.ledger.entries["a"].runs) == 3
+
+
+def test_an_interrupted_session_has_its_cost_too():
+    class Interrupted(Workers):
+        def __call__(self, order, *, on_record, until):
+            self.time += 4.0
+            raise KeyboardInterrupt
+
+    gate = campaign(Interrupted(), Judge(), ["a"])
+    with pytest.raises(KeyboardInterrupt):
+        gate.measure(LOOKS)
+    assert gate.cost.seconds == 4.0
