@@ -1,81 +1,21 @@
-"""The `perfgate` command: render reports, keep baselines in order."""
+"""`perfgate baselines`: list, prune and rename what is stored."""
 
 import argparse
-import os
-import shutil
-import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from pytest_perfgate import __version__
-from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
+from pytest_perfgate.errors import UsageError
 from pytest_perfgate.model import Baseline
-from pytest_perfgate.reports import terminal
 from pytest_perfgate.reports.escape import visible
 from pytest_perfgate.reports.words import counted
-from pytest_perfgate.store import BaselineStore, benchmark_file_of, load_report
+from pytest_perfgate.store import BaselineStore, benchmark_file_of
 
-USAGE, INTERNAL = 4, 3
-Command = Callable[[argparse.Namespace], int]
 _ID = "id as `baselines list` shows it: FILE::NAME"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 3 and 4 as pytest's."""
-    parser = _parser()
-    try:
-        given = parser.parse_args(arguments)
-    except SystemExit as end:
-        # argparse ends with 2 on wrong usage, which is pytest's "interrupted"
-        return USAGE if end.code else 0
-    run: Command = given.run
-    try:
-        code = run(given)
-        sys.stdout.flush()
-    except StoreUnreachable as error:
-        return _fail(error, INTERNAL)
-    except UsageError as error:
-        return _fail(error, USAGE)
-    except PerfGateError as error:
-        return _fail(error, 1)
-    except BrokenPipeError:
-        return _drop_output()
-    return code
-
-
-def _drop_output() -> int:
-    """End well: whoever reads (head, less) has seen enough."""
-    # or the interpreter would try to flush once more, and complain
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def _fail(error: PerfGateError, code: int) -> int:
-    print(f"perfgate: {error}", file=sys.stderr)
-    return code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="perfgate",
-        description="Render reports of pytest --perfgate, and keep baselines in order.",
-    )
-    version = f"pytest-perfgate {__version__}"
-    parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    report = commands.add_parser("report", help="show a report.json as a table")
-    report.add_argument("report", type=Path, help="report.json or a session's folder")
-    report.add_argument(
-        "--verbose", action="store_true", help="show everything that was measured"
-    )
-    report.set_defaults(run=_report)
-    _add_baselines(
-        commands.add_parser("baselines", help="list, prune, rename baselines")
-    )
-    return parser
-
-
-def _add_baselines(parser: argparse.ArgumentParser) -> None:
+def add(commands: Any) -> None:  # noqa: ANN401 (argparse keeps the type private)
+    """Add the command to those of the parser."""
+    parser = commands.add_parser("baselines", help="list, prune, rename baselines")
     parser.add_argument(
         "--baselines",
         type=Path,
@@ -94,14 +34,6 @@ def _add_baselines(parser: argparse.ArgumentParser) -> None:
     rename.add_argument("old", metavar="OLD", help=_ID)
     rename.add_argument("new", metavar="NEW", help="its id from now on")
     rename.set_defaults(run=_rename)
-
-
-def _report(given: argparse.Namespace) -> int:
-    report = load_report(given.report)
-    width = shutil.get_terminal_size().columns
-    for line in terminal.render(report, width=width, verbose=given.verbose):
-        print(line.text)
-    return 0
 
 
 def _keys(store: BaselineStore, given: argparse.Namespace) -> tuple[str, ...]:
