@@ -15,6 +15,7 @@ The script is JSON::
                                  "runs": {"4": {"factor": 1.2,
                                                 "disturbed": true,
                                                 "steady": false}},
+                                 "factor_from": "mylib.core:SLOWNESS",
                                  "parts": {"first": 5.0},
                                  "device": 0.9, "peak_memory": 4096},
        "*": {"values": [0.001, 0.002]}}}
@@ -30,6 +31,10 @@ it; without one a piece of work takes a millisecond. Every key is optional.
 `factor`, `runs`
     Multiplies every duration; `runs` adds to it by the number of the run, and
     says whether that run is disturbed or never steady.
+`factor_from`
+    `module:attribute` of the code under test: a number that multiplies too, read
+    anew for each measurement, so that two trees of one library take the times
+    that stand in them.
 `parts`
     The share of `seconds` that a part takes: `call`, `round`, `stage:NAME`,
     `phase:NAME`, `first` (chunk), `chunk`.
@@ -51,6 +56,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
+from importlib import import_module
 from math import exp
 from pathlib import Path
 from statistics import NormalDist
@@ -82,6 +88,7 @@ class BenchmarkScript:
     iteration_sd: float = 0.0
     factor: float = 1.0
     runs: Mapping[str, RunScript] = field(default_factory=dict)
+    factor_from: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     values: tuple[float, ...] = ()
     device: float | None = None
@@ -148,6 +155,17 @@ def _law(raw: Mapping[str, Any], *, where: str) -> BenchmarkScript:
     )
 
 
+def _read(place: str) -> float:
+    """Return the number that stands at `module:attribute`; 1 where none is named."""
+    if not place:
+        return 1.0
+    module, _, attribute = place.partition(":")
+    try:
+        return float(getattr(import_module(module), attribute))
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise UsageError(f"fake device: factor_from={place!r}: {error}") from error
+
+
 def _check_mapping(raw: object, *, where: str) -> None:
     if not isinstance(raw, Mapping):
         raise UsageError(f"{where}: {raw!r:.60} is not an object of keys and values")
@@ -188,6 +206,8 @@ class FakeDevice:
         self._factor = (
             self._law.factor
             * self._this_run.factor
+            # the code under test may not be there before the first benchmark
+            * (_read(self._law.factor_from) if benchmark else 1.0)
             * (1.0 + slowdown)
             * exp(run_sd * self._deviate("run"))
         )

@@ -1,5 +1,7 @@
 import json
 import statistics
+import sys
+from types import ModuleType
 
 import pytest
 
@@ -47,6 +49,31 @@ def test_factors_and_slowdown_multiply(make_fake):
     assert times(device, run=3, count=1) == [2 * MS]
     assert times(device, run=4, count=1) == [3 * MS]
     assert times(device, run=4, slowdown=0.6, count=1) == [4_800_000]
+
+
+def test_a_factor_can_stand_in_the_code_under_test(make_fake, monkeypatch):
+    library = ModuleType("slow_library")
+    library.SLOWNESS = 1.5
+    monkeypatch.setitem(sys.modules, "slow_library", library)
+    law = {"seconds": 0.001, "factor": 2.0, "factor_from": "slow_library:SLOWNESS"}
+    device = make_fake(benchmarks={"*": law})
+    assert times(device, count=1) == [3 * MS]
+    library.SLOWNESS = 4
+    assert times(device, count=1) == [8 * MS]
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("no_such_library:X", "No module"),
+        ("sys:nothing", "attribute"),
+        ("sys:path", "float"),
+    ],
+)
+def test_a_factor_that_is_not_there_is_refused(make_fake, place, told):
+    device = make_fake(benchmarks={"*": {"factor_from": place}})
+    with pytest.raises(UsageError, match=f"(?s){place}.*{told}"):
+        times(device)
 
 
 def test_values_come_in_turn_from_the_first_measured_one(make_fake):
