@@ -399,6 +399,12 @@ class BenchmarkResult:
     """How often this commit was judged against this baseline, this time included."""
     earlier_runs: int = 0
     """How many of `runs`, the first ones, were made by earlier attempts."""
+    absorbed: bool = False
+    """Its test is expected to fail, so that it does not fail the session."""
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    """The definitions of what its runs measured."""
+    environment: Environment | None = None
+    """Where it was measured, if elsewhere than its report's environment says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,3 +434,7 @@ class Report:
     cost: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
     shift: Shift | None = None
+    problem: str = ""
+    """What failed that is no benchmark's verdict; it has its part in the exit code."""
+    notes: tuple[str, ...] = ()
+    """For people: what they should know of how the results came about."""

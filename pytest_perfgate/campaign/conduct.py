@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +36,11 @@ from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.settings import ItemSettings, Settings
 from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
 from pytest_perfgate.store.atomic import write_atomically
+
+_OTHER_FAILURE = (
+    "something failed that is no benchmark's verdict: a file that could not be"
+    " collected, or a test that was expected to fail and passed (strict xfail)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,13 +301,15 @@ class Conduct:
 
     def all_results(self) -> tuple[BenchmarkResult, ...]:
         found = [result for results in self._results.values() for result in results]
-        return (*found, *self._missing)
+        return tuple(
+            replace(result, absorbed=result.benchmark in self._absorbed)
+            for result in (*found, *self._missing)
+        )
 
     # -- the end
 
     def exit_code(self) -> int:
-        counting = [r for r in self.all_results() if r.benchmark not in self._absorbed]
-        return self._code(counting)
+        return self._code(self.all_results())
 
     def _code(self, results: Iterable[BenchmarkResult]) -> int:
         return exit_code(
@@ -337,10 +344,13 @@ class Conduct:
             self._verdicts.judge_as_it_stands()
             self.by_item(interrupted=True)
         code = self.exit_code()
-        if code in {0, 5} and (failed or self._failed_otherwise):
+        problem = _OTHER_FAILURE if failed or self._failed_otherwise else ""
+        if code in {0, 5} and problem:
             code = 1
         self._past.keep(self._verdicts.evidence())
-        self._report = self._make_report(code, interrupted=interrupted)
+        self._report = self._make_report(
+            2 if interrupted else code, interrupted=interrupted, problem=problem
+        )
         if self._prepared:
             self._folder.write_report(self._report)
             for name, text in (
@@ -351,7 +361,7 @@ class Conduct:
             self._folder.release()
         return code
 
-    def _make_report(self, code: int, *, interrupted: bool) -> Report:
+    def _make_report(self, code: int, *, interrupted: bool, problem: str) -> Report:
         results = with_q_values(self.all_results())
         summary = summary_sentence(results, anything_measured=self.anything_measured)
         cost = self._campaign.cost if self._campaign else None
@@ -360,7 +370,7 @@ class Conduct:
             commit=git.commit(self._settings.rootdir),
             environment=self._ledger.environment,
             results=results,
-            exit_code=2 if interrupted else code,
+            exit_code=code,
             summary=f"interrupted; so far {summary}" if interrupted else summary,
             policy=self._settings.given,
             cost={
@@ -372,6 +382,11 @@ class Conduct:
             else {},
             interrupted=interrupted,
             shift=self._verdicts.shift,
+            problem=problem,
+            notes=(
+                *self._ledger.notes,
+                *((self._past.problem,) if self._past.problem else ()),
+            ),
         )
 
     def report_lines(self, *, width: int, verbose: bool) -> Iterator[Line]:
@@ -381,9 +396,6 @@ class Conduct:
         if self._settings.update:
             yield from update.render(self._updates, width=width)
         yield from terminal.render(self._report, width=width, verbose=verbose)
-        problem = (self._past.problem,) if self._past.problem else ()
-        for note in (*self._ledger.notes, *problem):
-            yield line(f"note: {note}", "yellow")
         if self._prepared:
             start = self._config.invocation_params.dir
             folder = os.path.relpath(self._folder.path, start)

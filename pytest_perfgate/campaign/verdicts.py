@@ -288,6 +288,7 @@ class Verdicts:
             earlier_runs=len(earlier.evidence),
             plan=self._ledger.plan_of(benchmark, entry.nodeid),
             differences=differences,
+            metrics=_metrics(entry.all_runs, benchmark),
             discarded=discarded(entry),
             remarks=(
                 *(judgement.remarks if judgement and baseline else ()),

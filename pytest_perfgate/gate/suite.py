@@ -60,13 +60,17 @@ def worst_first(results: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ..
 def exit_codes(
     results: Iterable[BenchmarkResult], *, on_missing: str, on_inconclusive: str
 ) -> tuple[int, ...]:
-    """Give every exit code that the results ask for, the winner first."""
+    """Give every exit code that the results ask for, the winner first.
+
+    What an expected failure absorbed asks for none.
+    """
     forgiven = set()
     if on_missing == "warn":
         forgiven.add(EXIT_NO_BASELINE)
     if on_inconclusive == "warn":
         forgiven.add(EXIT_INCONCLUSIVE)
-    asked = {_CODES.get(result.verdict.outcome, EXIT_GREEN) for result in results}
+    counting = [result for result in results if not result.absorbed]
+    asked = {_CODES.get(result.verdict.outcome, EXIT_GREEN) for result in counting}
     return tuple(code for code in _PRECEDENCE if code in asked - forgiven)
 
 
@@ -131,4 +135,7 @@ def _counted(results: Sequence[BenchmarkResult]) -> str:
     flagged = sum(result.verdict.reason is Reason.FLAGGED for result in results)
     if flagged:
         parts.append(f"{flagged} of them not yet confirmed")
+    absorbed = sum(result.absorbed for result in results)
+    if absorbed:
+        parts.append(f"{absorbed} of them expected to fail (xfail)")
     return ", ".join(parts)

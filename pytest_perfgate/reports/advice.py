@@ -138,7 +138,7 @@ class Step:
 
 def advice(result: BenchmarkResult) -> str:
     """Say what to do about one benchmark; empty where its outcome is green."""
-    if result.verdict.outcome in GREEN:
+    if result.absorbed or result.verdict.outcome in GREEN:
         return ""
     return _advise(result.verdict.reason, (result,), told=bool(result.verdict.detail))
 
@@ -147,7 +147,7 @@ def next_steps(report: Report) -> tuple[Step, ...]:
     """Say what to do, once for each outcome and reason present, worst first."""
     groups: dict[tuple[Outcome, Reason], list[BenchmarkResult]] = {}
     for result in report.results:
-        if result.verdict.outcome not in GREEN:
+        if not result.absorbed and result.verdict.outcome not in GREEN:
             key = (result.verdict.outcome, result.verdict.reason)
             groups.setdefault(key, []).append(result)
     rank = {outcome: index for index, outcome in enumerate(LOOKS)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pytest_perfgate.model import (
     METRICS,
     BenchmarkResult,
+    Environment,
     Judgement,
     Metric,
     Report,
@@ -24,7 +25,9 @@ from pytest_perfgate.reports.words import (
     deciding,
     directions,
     others,
+    remarks_of,
     shift_text,
+    title,
     worst_first,
 )
 
@@ -74,9 +77,10 @@ def render(report: Report) -> str:
     jinja2.UndefinedError
         The template names something that it was not given: a defect here.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment as Templates
+    from jinja2 import PackageLoader, StrictUndefined
 
-    environment = Environment(
+    environment = Templates(
         loader=PackageLoader("pytest_perfgate.reports"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -133,14 +137,14 @@ def _entry(result: BenchmarkResult, span: float) -> _Entry:
 def _main_row(result: BenchmarkResult, main: Judgement | None, span: float) -> _Row:
     notes = (
         *((result.verdict.detail,) if result.verdict.detail else ()),
-        *result.remarks,
+        *remarks_of(result),
         *(main.remarks if main else ()),
         *(f"not used: {text}" for text in result.discarded),
     )
     return _Row(
         outcome=result.verdict.outcome,
         glyph=LOOKS[result.verdict.outcome].glyph,
-        name=visible(result.benchmark),
+        name=title(result),
         outcome_word=result.verdict.outcome,
         reason=result.verdict.reason,
         notes=tuple(map(one_line, notes)),
@@ -198,7 +202,8 @@ def _runs(result: BenchmarkResult) -> _Runs | None:
     if not runs:
         return None
     columns = _columns([run for _, run in runs])
-    metrics = {one.metric.name: one.metric for one in result.judgements}
+    judged = {one.metric.name: one.metric for one in result.judgements}
+    metrics = {**result.metrics, **judged}
     heads = tuple(visible(f"{metric}·{statistic}") for metric, statistic in columns)
     return _Runs(
         heads=("run", "iterations", *heads, "health"),
@@ -255,12 +260,23 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
         yield "commit", one_line(report.commit)
     if report.cost:
         yield "cost", figures.cost_text(report.cost)
+    if report.problem:
+        yield "problem", one_line(report.problem)
+    for note in report.notes:
+        yield "note", one_line(note)
 
 
 def _environment(report: Report) -> Iterator[tuple[str, str]]:
-    environment = report.environment
-    if environment is None:
-        return
+    known = [report.environment, *(result.environment for result in report.results)]
+    distinct: list[Environment] = []
+    for environment in known:
+        if environment is not None and environment not in distinct:
+            distinct.append(environment)
+    for environment in distinct:
+        yield from _fingerprint(environment)
+
+
+def _fingerprint(environment: Environment) -> Iterator[tuple[str, str]]:
     yield "key", one_line(environment.key)
     if environment.fake:
         yield "device", "a fake one: these numbers were made up for a test"

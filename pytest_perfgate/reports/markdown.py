@@ -16,8 +16,11 @@ from pytest_perfgate.reports.words import (
     counts,
     deciding,
     directions,
+    machines,
     others,
+    remarks_of,
     shift_text,
+    title,
     verdict_text,
     worst_first,
 )
@@ -74,6 +77,9 @@ def _opening(report: Report) -> Iterator[str]:
     if report.interrupted:
         yield "**Interrupted:** this is what was known by then."
         yield ""
+    if report.problem:
+        yield f"**{markdown(report.problem)}**"
+        yield ""
     total = counted(len(report.results), "benchmark")
     parts = [f"{LOOKS[one].glyph} {number:,} {one}" for one, number in counts(report)]
     yield f"{total}: {', '.join(parts)}" if parts else total
@@ -101,7 +107,7 @@ def _rows(result: BenchmarkResult) -> Iterator[str]:
     main = deciding(result)
     verdict = verdict_text(result.verdict)
     marked = verdict if result.verdict.outcome in GREEN else f"**{verdict}**"
-    name = markdown_code(result.benchmark)
+    name = markdown_code(title(result))
     verdict_cell = "<br>".join((marked, *_notes(result, main)))
     yield _row(
         (
@@ -143,7 +149,7 @@ def _numbers(found: figures.Figures | None) -> tuple[str, ...]:
 
 def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
     yield from _detail(result.verdict.detail)
-    for remark in result.remarks + (main.remarks if main else ()):
+    for remark in remarks_of(result) + (main.remarks if main else ()):
         yield markdown(remark)
     for text in result.discarded:
         yield markdown(f"not used: {text}")
@@ -198,7 +204,7 @@ def _texts(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Quote what bodies and crashes said, each in a fence longer than any inside."""
     for result in results:
         if result.text:
-            name = markdown_code(result.benchmark)
+            name = markdown_code(title(result))
             reason = result.verdict.reason
             yield f"<details><summary>{name}: {reason}</summary>"
             yield ""
@@ -220,11 +226,16 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 def _closing(report: Report) -> Iterator[str]:
+    for note in report.notes:
+        yield f"- note: {markdown(note)}"
+    if report.notes:
+        yield ""
     facts = [f"made {markdown(report.created)}"]
     if report.commit:
         facts.append(f"commit {markdown_code(report.commit)}")
-    if report.environment:
-        facts.append(f"on {markdown_code(report.environment.key)}")
+    on = machines(report)
+    if on:
+        facts.append(f"on {', '.join(map(markdown_code, on))}")
     if report.cost:
         facts.append(markdown(figures.cost_text(report.cost)))
     if report.policy:

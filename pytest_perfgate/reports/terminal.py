@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pytest_perfgate.model import BenchmarkResult, Judgement, Outcome, Report
 from pytest_perfgate.reports import figures
 from pytest_perfgate.reports.advice import next_steps
-from pytest_perfgate.reports.escape import one_line, visible
+from pytest_perfgate.reports.escape import one_line
 from pytest_perfgate.reports.layout import (
     Line,
     Segment,
@@ -37,7 +37,9 @@ from pytest_perfgate.reports.words import (
     directions,
     not_used,
     others,
+    remarks_of,
     shift_text,
+    title,
     verdict_text,
     worst_first,
 )
@@ -134,7 +136,7 @@ def _rows(result: BenchmarkResult, *, verbose: bool) -> Iterator[_Row]:
     main = deciding(result)
     yield _Row(
         outcome=result.verdict.outcome,
-        name=visible(result.benchmark),
+        name=title(result),
         verdict=verdict_text(result.verdict),
         cells=_cells(figures.of_result(result, main)),
         notes=_notes(result, main, verbose=verbose),
@@ -168,7 +170,7 @@ def _notes(
     """Collect what completes a verdict: its detail, remarks, runs not used."""
     told = result.verdict.outcome not in GREEN or verbose
     detail = (result.verdict.detail,) if told else ()
-    remarks = result.remarks + (main.remarks if main else ())
+    remarks = remarks_of(result) + (main.remarks if main else ())
     discarded = result.discarded if told else ()
     return (
         *detail,
@@ -346,6 +348,10 @@ def _closing(report: Report, width: int) -> Iterator[Line]:
         yield from _prose(
             "interrupted: this is what was known by then", width, "yellow"
         )
+    for note in report.notes:  # not wrapped: people search the log for them
+        yield line(f"note: {one_line(note)}", "yellow")
+    if report.problem:
+        yield from _prose(one_line(report.problem), width, "red")
     if report.cost:
         yield from _prose(f"cost: {figures.cost_text(report.cost)}", width, "light")
     style = "green" if report.exit_code == 0 else "red"

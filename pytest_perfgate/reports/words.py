@@ -15,12 +15,14 @@ from pytest_perfgate.model import (
     Report,
     Verdict,
 )
+from pytest_perfgate.reports.escape import one_line, visible
 from pytest_perfgate.units import format_fraction
 
 QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.RECORDED})
 """Outcomes whose rows may be folded into a count."""
 
 _FEW_RUNS = 3
+_ABSORBED = "expected to fail (xfail), so it does not fail the session"
 
 GREEN = QUIET | {Outcome.IMPROVED}
 """Outcomes that ask nothing of anybody."""
@@ -238,6 +240,24 @@ def attempts_text(report: Report) -> str:
         f" {counted(len(again), 'benchmark')} were judged with the new ones"
     )
     return f"attempt {attempt} on this commit{pooled if runs else ''}"
+
+
+def title(result: BenchmarkResult) -> str:
+    """Name a benchmark, and its machine where a report is about several."""
+    name = visible(result.benchmark)
+    where = result.environment
+    return name if where is None else f"{name} @ {one_line(where.key)}"
+
+
+def remarks_of(result: BenchmarkResult) -> tuple[str, ...]:
+    """List what is to be said of a benchmark beside its verdict."""
+    return (*((_ABSORBED,) if result.absorbed else ()), *result.remarks)
+
+
+def machines(report: Report) -> tuple[str, ...]:
+    """List the kinds of hardware that a report is about."""
+    known = [report.environment, *(result.environment for result in report.results)]
+    return tuple(dict.fromkeys(one_line(one.key) for one in known if one is not None))
 
 
 def counted(number: int, noun: str) -> str:

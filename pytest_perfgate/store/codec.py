@@ -66,8 +66,22 @@ def decode_metric(node: Node) -> Metric:
     return _metric(fields, name=fields["name"].string())
 
 
-def decode_metric_body(node: Node, *, name: str) -> Metric:
-    return _metric(node.fields(*_METRIC_BODY), name=name)
+def encode_metrics(metrics: Mapping[str, Metric]) -> Json:
+    """Encode metrics by name."""
+    for name, metric in metrics.items():
+        if name != metric.name:
+            raise ValueError(f"the metric {metric.name!r} is filed under {name!r}")
+    return {name: encode_metric_body(metric) for name, metric in metrics.items()}
+
+
+def decode_metrics(node: Node) -> dict[str, Metric]:
+    """Decode what `encode_metrics` made."""
+    if "" in node.members():
+        raise node.corrupt("a metric has no name")
+    return {
+        name: _metric(member.fields(*_METRIC_BODY), name=name)
+        for name, member in node.members().items()
+    }
 
 
 def _metric(fields: Mapping[str, Node], *, name: str) -> Metric:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pytest_perfgate.model import METRICS, Baseline, BaselineFile, Metric, Session
 from pytest_perfgate.store.codec import (
     decode_environment,
-    decode_metric_body,
+    decode_metrics,
     decode_plan,
     encode_environment,
-    encode_metric_body,
+    encode_metrics,
     encode_plan,
     number_of,
     optional_string,
@@ -63,20 +63,13 @@ def encode_baseline(baseline: Baseline) -> Json:
     environment = baseline.environment
     return present(
         plan=encode_plan(baseline.plan),
-        metrics=_encode_metrics(baseline.metrics),
+        metrics=encode_metrics(baseline.metrics),
         sessions=[encode_session(session) for session in baseline.sessions],
         anchor=None if anchored else encode_session(baseline.anchor),
         sketch={name: list(values) for name, values in baseline.sketch.items()},
         counts=dict(baseline.counts),
         environment=None if environment is None else encode_environment(environment),
     )
-
-
-def _encode_metrics(metrics: Mapping[str, Metric]) -> Json:
-    for name, metric in metrics.items():
-        if name != metric.name:
-            raise ValueError(f"the metric {metric.name!r} is filed under {name!r}")
-    return {name: encode_metric_body(metric) for name, metric in metrics.items()}
 
 
 def decode_baseline(node: Node) -> Baseline:
@@ -88,10 +81,7 @@ def decode_baseline(node: Node) -> Baseline:
         "counts",
         optional=("anchor", "environment"),
     )
-    metrics = {
-        name: decode_metric_body(member, name=name)
-        for name, member in fields["metrics"].members().items()
-    }
+    metrics = decode_metrics(fields["metrics"])
     sessions = _decode_sessions(fields["sessions"], metrics=metrics)
     anchor, environment = fields.get("anchor"), fields.get("environment")
     return Baseline(

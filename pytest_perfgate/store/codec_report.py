@@ -9,6 +9,7 @@ from pytest_perfgate.model import (
     Comparison,
     Difference,
     Judgement,
+    Metric,
     Outcome,
     Reason,
     Report,
@@ -19,9 +20,11 @@ from pytest_perfgate.model import (
 from pytest_perfgate.store.codec import (
     decode_environment,
     decode_metric,
+    decode_metrics,
     decode_plan,
     encode_environment,
     encode_metric,
+    encode_metrics,
     encode_plan,
     optional_number,
     optional_string,
@@ -33,7 +36,7 @@ from pytest_perfgate.store.fields import Json, Node
 from pytest_perfgate.store.migrations import REPORT_STEPS, REPORT_VERSION
 
 _BODY = ("created", "results", "exit_code", "summary", "policy", "cost", "interrupted")
-_OPTIONAL = ("commit", "environment", "shift")
+_OPTIONAL = ("commit", "environment", "shift", "problem", "notes")
 
 
 def encode_report(report: Report) -> Json:
@@ -50,6 +53,8 @@ def encode_report(report: Report) -> Json:
         cost=dict(report.cost),
         interrupted=report.interrupted,
         shift=None if report.shift is None else encode_shift(report.shift),
+        problem=report.problem or None,
+        notes=list(report.notes) or None,
     )
 
 
@@ -70,6 +75,8 @@ def decode_report(fields: Mapping[str, Node]) -> Report:
         },
         interrupted=fields["interrupted"].boolean(),
         shift=decode_shift(shift) if shift else None,
+        problem=fields["problem"].string() if "problem" in fields else "",
+        notes=fields["notes"].strings() if "notes" in fields else (),
     )
 
 
@@ -103,6 +110,7 @@ def decode_shift(node: Node) -> Shift:
 
 
 def encode_result(result: BenchmarkResult) -> Json:
+    environment = result.environment
     return present(
         benchmark=result.benchmark,
         nodeid=result.nodeid,
@@ -117,6 +125,9 @@ def encode_result(result: BenchmarkResult) -> Json:
         text=result.text,
         attempt=result.attempt if result.attempt > 1 else None,
         earlier_runs=result.earlier_runs or None,
+        absorbed=result.absorbed or None,
+        metrics=encode_metrics(result.metrics) or None,
+        environment=None if environment is None else encode_environment(environment),
     )
 
 
@@ -132,17 +143,24 @@ def decode_result(node: Node) -> BenchmarkResult:
         "discarded",
         "remarks",
         "text",
-        optional=("plan", "attempt", "earlier_runs"),
+        optional=(
+            *("plan", "attempt", "earlier_runs"),
+            *("absorbed", "metrics", "environment"),
+        ),
     )
     verdict = decode_verdict(fields["verdict"])
     judgements = tuple(decode_judgement(j) for j in fields["judgements"].items())
+    metrics = decode_metrics(fields["metrics"]) if "metrics" in fields else {}
+    known = {judgement.metric.name: judgement.metric for judgement in judgements}
+    known = {**METRICS, **known, **metrics}
+    environment = fields.get("environment")
     return BenchmarkResult(
         benchmark=fields["benchmark"].string(),
         nodeid=fields["nodeid"].string(),
         verdict=verdict,
         judgements=judgements,
-        runs=_decode_runs(fields["runs"], verdict, judgements),
-        confirmation=_decode_runs(fields["confirmation"], verdict, judgements),
+        runs=_decode_runs(fields["runs"], verdict, known),
+        confirmation=_decode_runs(fields["confirmation"], verdict, known),
         plan=decode_plan(fields["plan"]) if "plan" in fields else None,
         differences=tuple(decode_difference(d) for d in fields["differences"].items()),
         discarded=fields["discarded"].strings(),
@@ -150,6 +168,9 @@ def decode_result(node: Node) -> BenchmarkResult:
         text=fields["text"].string(),
         attempt=_whole(fields, "attempt", absent=1),
         earlier_runs=_whole(fields, "earlier_runs", absent=0),
+        absorbed=fields["absorbed"].boolean() if "absorbed" in fields else False,
+        metrics=metrics,
+        environment=decode_environment(environment) if environment else None,
     )
 
 
@@ -159,12 +180,11 @@ def _whole(fields: Mapping[str, Node], key: str, *, absent: int) -> int:
 
 
 def _decode_runs(
-    node: Node, verdict: Verdict, judgements: tuple[Judgement, ...]
+    node: Node, verdict: Verdict, known: Mapping[str, Metric]
 ) -> tuple[RunSummary, ...]:
     if verdict.outcome is Outcome.ERROR:
         return decode_runs(node, metrics={})  # a time of zero may be the very error
-    judged = {judgement.metric.name: judgement.metric for judgement in judgements}
-    return decode_runs(node, metrics={**METRICS, **judged})
+    return decode_runs(node, metrics=known)
 
 
 def encode_verdict(verdict: Verdict) -> Json:

@@ -230,6 +230,10 @@ def test_an_expected_regression_is_absorbed(stored):
     result, outcomes = judge(stored)
     assert (result.ret, outcomes[BENCH][0]) == (0, "regressed")
     result.assert_outcomes(xfailed=1)
+    (found,) = stored.report["results"]
+    assert found["absorbed"]
+    result.stdout.fnmatch_lines(["*expected to fail (xfail)*"])
+    assert "what to do next" not in result.stdout.str()
 
 
 def test_an_expected_failure_of_a_body_is_no_skip(stored):
@@ -241,6 +245,7 @@ def test_an_expected_failure_of_a_body_is_no_skip(stored):
     result, outcomes = judge(stored)
     assert (result.ret, outcomes[BENCH]) == (0, ("error", "body-raised"))
     result.assert_outcomes(xfailed=1)
+    assert stored.report["results"][0]["absorbed"]
 
 
 def test_what_an_expectation_keeps_from_running_is_missing(stored):
@@ -262,6 +267,8 @@ def test_a_strictly_expected_regression_that_does_not_come_fails(stored):
     result, outcomes = judge(stored)
     assert (result.ret, outcomes[BENCH][0]) == (1, "unchanged")
     result.stdout.fnmatch_lines(["*XPASS(strict)*"])
+    assert "strict xfail" in stored.report["problem"]
+    assert "absorbed" not in stored.report["results"][0]
 
 
 def test_a_limit_needs_no_baseline(one):
@@ -299,4 +306,6 @@ def test_junit_tells_outcomes_apart(stored):
 def test_an_option_that_the_stored_plan_outweighs_is_told(stored):
     result, outcomes = judge(stored, "--perfgate-iterations=17", *THREE)
     assert (result.ret, outcomes[BENCH][0]) == (0, "unchanged")
-    result.stdout.fnmatch_lines(["note: the plans stored*--perfgate-update*"])
+    result.stdout.fnmatch_lines(["note: the plans stored*"])
+    (note,) = stored.report["notes"]
+    assert "--perfgate-update records new ones" in note

@@ -226,6 +226,9 @@ def results(draw):
         text=text,
         attempt=st.integers(1, 2**40),
         earlier_runs=count,
+        absorbed=st.booleans(),
+        metrics=st.just(known) | st.just({}),
+        environment=maybe(environments),
     )
     return draw(drawn)
 
@@ -243,6 +246,8 @@ reports = build(
     cost=mapping(number),
     interrupted=st.booleans(),
     shift=maybe(shifts),
+    problem=text,
+    notes=texts,
 )
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from pytest_perfgate.gate.suite import (
@@ -123,3 +125,14 @@ def test_nothing_measured_is_said():
     assert summary_sentence(results(Outcome.SKIPPED), anything_measured=False) == (
         "nothing was measured (1 skipped): this says nothing about performance"
     )
+
+
+def test_what_an_expected_failure_absorbed_asks_for_no_exit_code():
+    slow, missing = results(Outcome.REGRESSED, Outcome.MISSING)
+    absorbed = replace(slow, absorbed=True)
+    given = {"on_missing": "fail", "on_inconclusive": "fail"}
+    assert exit_codes([slow, missing], **given) == (1, 14)
+    assert exit_codes([absorbed, missing], **given) == (14,)
+    assert exit_code([absorbed], **given, anything_measured=True) == 0
+    text = summary_sentence([absorbed, missing])
+    assert text.endswith("1 missing, 1 of them expected to fail (xfail)")

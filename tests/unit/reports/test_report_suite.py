@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_perfgate.model import Outcome, Reason, Shift
+from pytest_perfgate.model import Environment, Outcome, Reason, Shift
 from pytest_perfgate.reports import html, markdown, terminal, words
+from pytest_perfgate.reports.advice import advice
 from pytest_perfgate.reports.failure import failure_text
 from pytest_perfgate.reports.junit import properties
 
@@ -126,3 +127,41 @@ def test_creep_and_the_last_step_have_properties_of_their_own(crept):
     found = dict(properties(crept))
     assert found["perfgate_ratio_latency_median"] == "1.02"
     assert found["perfgate_ratio_latency_median_anchor"] == "1.26"
+
+
+def texts(report):
+    """The report in each of its forms."""
+    return shown(report), markdown.render(report), html.render(report)
+
+
+def test_an_expected_failure_is_told_and_asks_for_nothing(make_report, make_plain):
+    slow = make_plain("a", Outcome.REGRESSED, 1.5)
+    for text in texts(make_report([slow])):
+        assert "expected to fail" not in text
+        assert "record it with" in text
+    for text in texts(make_report([replace(slow, absorbed=True)])):
+        assert "expected to fail" in text
+        assert "record it with" not in text
+    assert advice(slow)
+    assert not advice(replace(slow, absorbed=True))
+
+
+def test_results_of_several_machines_name_theirs(make_report, make_plain):
+    one = make_plain("a", Outcome.UNCHANGED, 1.0)
+    here, there = (Environment(key=key, hardware={"gpu": key}) for key in ("h1", "h2"))
+    results = [replace(one, environment=where) for where in (here, there)]
+    report = make_report(results, environment=None)
+    for text in texts(report):
+        for key in ("h1", "h2"):
+            assert f"a @ {key}" in text.replace("&#64;", "@")
+    assert words.machines(report) == ("h1", "h2")
+    assert "<td>h1</td>" in html.render(report)
+    assert "<td>h2</td>" in html.render(report)
+
+
+def test_notes_and_what_else_failed_are_shown(plain):
+    report = replace(plain, notes=("two legs", "b\x1b"), problem="the disk is full")
+    for text in texts(report):
+        assert "two legs" in text
+        assert "b\\x1b" in text.replace("&#92;", "\\")
+        assert "the disk is full" in text

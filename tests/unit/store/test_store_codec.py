@@ -301,6 +301,14 @@ def test_a_report_comes_back_equal(make):
     for report in (
         make.a_report(),
         make.a_report(commit=None, environment=None, interrupted=True, results=()),
+        make.a_report(problem="the disk is full", notes=("two machines", "")),
+        make.a_report(
+            environment=None,
+            results=(
+                make.a_result(absorbed=True, environment=make.an_environment()),
+                make.a_result(metrics={"own": Metric(name="own", unit="°C")}),
+            ),
+        ),
     ):
         assert REPORT.read(REPORT.text(report), source="x") == report
 
@@ -347,6 +355,11 @@ def test_a_bound_that_is_infinite_is_absent_from_a_report(make):
             "median[0][0]: expected a number greater than 0, got 0",
         ),
         (["results", 0, "plan"], None, "plan: expected an object, got None"),
+        (["results", 0, "absorbed"], 1, "absorbed: expected true or false, got 1"),
+        (["results", 0, "environment"], "gpu", "environment: expected an object"),
+        (["results", 0, "metrics"], {"": {}}, "metrics: a metric has no name"),
+        (["problem"], 3, "problem: expected a string, got 3"),
+        (["notes"], "one", "notes: expected an array, got 'one'"),
         (["exit_code"], 1.0, "exit_code: expected an integer, got 1.0"),
         (["policy", "budget"], 5, "policy.budget: expected a string, got 5"),
         (["cost", "seconds"], "1", "cost.seconds: expected a number, got '1'"),
