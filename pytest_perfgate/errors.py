@@ -48,3 +48,43 @@ class NothingMeasured(MeasurementError):
 
 class ProtocolError(PerfGateError):
     """Manager and worker do not speak the same language."""
+
+
+class GitHubError(PerfGateError):
+    """GitHub did not do what it was asked; reporting failed, the verdict stands."""
+
+
+class Unauthorized(GitHubError):
+    """The token is wrong or expired, or meant for another host (401)."""
+
+
+class Forbidden(GitHubError):
+    """The token may not do this: allow lists, SAML, a locked conversation (403)."""
+
+
+class ReadOnlyToken(Forbidden):
+    """The token of this job reads only, as that of a fork or of Dependabot."""
+
+
+class NotFound(GitHubError):
+    """It is gone, or the token cannot see it (404, 410)."""
+
+
+class RateLimited(GitHubError):
+    """Too many requests, and no time left to wait."""
+
+
+class Rejected(GitHubError):
+    """The request itself was refused (422 and other 4xx)."""
+
+
+class TooLong(Rejected):
+    """The body of a comment is longer than the server takes."""
+
+
+class Unreachable(GitHubError):
+    """A timeout, a broken connection, or an error of the server itself (5xx)."""
+
+
+class BadAnswer(GitHubError):
+    """The answer is not what the API promises: a login page, a foreign link."""

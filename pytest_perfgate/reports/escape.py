@@ -5,6 +5,7 @@ Jinja2 escapes HTML by itself; this module serves the terminal and Markdown.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 ZERO_WIDTH_SPACE = "&#8203;"
 
@@ -18,6 +19,9 @@ _MARKDOWN = re.compile(
 )
 _BREAKS_AFTER = "@#"
 """GitHub links `@name` and `#12` after rendering, so an entity alone is not enough."""
+_ISSUE = re.compile(r"\b(GH)-(?=\d)", re.IGNORECASE)
+_MAIL = re.compile(r"(?<=[\w.+-])&\#64;")
+"""An address of mail becomes a link in code, too, for that is no code span."""
 
 
 def visible(text: str) -> str:
@@ -48,7 +52,7 @@ def one_line(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Escape prose for a cell of a GitHub table: one line, no markup, no mentions."""
-    return _MARKDOWN.sub(_entity, one_line(text))
+    return _ISSUE.sub(rf"\1{ZERO_WIDTH_SPACE}-", _MARKDOWN.sub(_entity, one_line(text)))
 
 
 def _entity(match: re.Match[str]) -> str:
@@ -64,4 +68,37 @@ def markdown_code(text: str) -> str:
     cannot be escaped in a code span.
     """
     entities = _MARKDOWN.sub(lambda match: f"&#{ord(match.group())};", visible(text))
-    return f"<code>{entities}</code>"
+    return f"<code>{_MAIL.sub(f'&#64;{ZERO_WIDTH_SPACE}', entities)}</code>"
+
+
+def markdown_prose(text: str) -> str:
+    """Escape our own sentences, where only what stands in backticks is code."""
+    return "".join(
+        markdown_code(part) if index % 2 else _spaced(part)
+        for index, part in enumerate(text.split("`"))
+    )
+
+
+def _spaced(text: str) -> str:
+    inner = markdown(text)
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and inner else ""
+    return before + inner + after
+
+
+def fenced(text: str, *, most: int) -> Iterator[str]:
+    """Quote a text of many lines in a fence longer than any inside.
+
+    Parameters
+    ----------
+    text : of a body or a crash
+    most : characters kept, from its end
+    """
+    lines = [visible(line.expandtabs()) for line in text[-most:].splitlines()]
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}text"
+    if len(text) > most:
+        yield f"… the last {most:,} of {len(text):,} characters:"
+    yield from lines
+    yield fence

@@ -1,12 +1,16 @@
 """The report as GitHub Markdown: report.md and the job summary."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from pytest_perfgate.model import BenchmarkResult, Judgement, Report
 from pytest_perfgate.reports import figures
 from pytest_perfgate.reports.advice import next_steps
-from pytest_perfgate.reports.escape import markdown, markdown_code, visible
+from pytest_perfgate.reports.escape import (
+    fenced,
+    markdown,
+    markdown_code,
+    markdown_prose,
+)
 from pytest_perfgate.reports.words import (
     GREEN,
     LOOKS,
@@ -72,7 +76,7 @@ def render(report: Report, *, most_rows: int | None = None) -> str:
 
 
 def _opening(report: Report) -> Iterator[str]:
-    yield f"### {_prose(report.summary)}"
+    yield f"### {markdown_prose(report.summary)}"
     yield ""
     if report.interrupted:
         yield "**Interrupted:** this is what was known by then."
@@ -180,24 +184,9 @@ def _next(report: Report) -> Iterator[str]:
         head = (
             f"{LOOKS[step.outcome].glyph} {step.count:,} {step.outcome}: {step.reason}"
         )
-        yield f"- **{head}**: {_prose(step.text)}"
+        yield f"- **{head}**: {markdown_prose(step.text)}"
     if steps:
         yield ""
-
-
-def _prose(text: str) -> str:
-    """Escape our own sentences, where only what stands in backticks is code."""
-    return "".join(
-        markdown_code(part) if index % 2 else _spaced(part)
-        for index, part in enumerate(text.split("`"))
-    )
-
-
-def _spaced(text: str) -> str:
-    inner = markdown(text)
-    before = " " if text[:1].isspace() else ""
-    after = " " if text[-1:].isspace() and inner else ""
-    return before + inner + after
 
 
 def _texts(results: Sequence[BenchmarkResult]) -> Iterator[str]:
@@ -208,21 +197,10 @@ def _texts(results: Sequence[BenchmarkResult]) -> Iterator[str]:
             reason = result.verdict.reason
             yield f"<details><summary>{name}: {reason}</summary>"
             yield ""
-            yield from _fenced(result.text)
+            yield from fenced(result.text, most=_MOST_TEXT)
             yield ""
             yield "</details>"
             yield ""
-
-
-def _fenced(text: str) -> Iterator[str]:
-    lines = [visible(line.expandtabs()) for line in text[-_MOST_TEXT:].splitlines()]
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield f"{fence}text"
-    if len(text) > _MOST_TEXT:
-        yield f"… the last {_MOST_TEXT:,} of {len(text):,} characters:"
-    yield from lines
-    yield fence
 
 
 def _closing(report: Report) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_perfgate.gate.suite import exit_codes
 from pytest_perfgate.model import (
     BenchmarkResult,
     Better,
@@ -188,6 +189,51 @@ def counts(report: Report) -> tuple[tuple[Outcome, int], ...]:
     """Count results by outcome, worst first, without the outcomes that are absent."""
     found = Counter(result.verdict.outcome for result in report.results)
     return tuple((outcome, found[outcome]) for outcome in LOOKS if found[outcome])
+
+
+_EXITS = {
+    0: "pass",
+    5: Outcome.INVALID.value,
+    10: Outcome.NO_BASELINE.value,
+    11: Outcome.INCOMPARABLE.value,
+    12: Outcome.INVALID.value,
+    13: Outcome.INCONCLUSIVE.value,
+    14: Outcome.MISSING.value,
+}
+
+
+def overall(report: Report, *, accepted: bool = False) -> str:
+    """Say in one word what became of a session.
+
+    Follows the exit code, which the session's own policy chose: `pass`,
+    `improved`, or the outcome that is red. With `accepted` the regressions no
+    longer count: the word is that of what else is red, or `accepted`.
+    """
+    found = {one.verdict.outcome for one in report.results}
+    code = report.exit_code
+    if accepted and code == 1 and Outcome.REGRESSED in found:
+        code = accepted_exit_code(report)
+        return _EXITS.get(code, Outcome.ERROR.value) if code else "accepted"
+    if code == 0 and Outcome.IMPROVED in found:
+        return Outcome.IMPROVED.value
+    if code == 1 and Outcome.REGRESSED in found:
+        return Outcome.REGRESSED.value
+    return _EXITS.get(code, Outcome.ERROR.value)
+
+
+def accepted_exit_code(report: Report) -> int:
+    """Give the exit code that a session has once its regressions are accepted."""
+    if report.exit_code != 1:
+        return report.exit_code
+    rest = [
+        one for one in report.results if one.verdict.outcome is not Outcome.REGRESSED
+    ]
+    codes = exit_codes(
+        rest,
+        on_missing=report.policy.get("--perfgate-on-missing", "fail"),
+        on_inconclusive=report.policy.get("--perfgate-on-inconclusive", "warn"),
+    )
+    return codes[0] if codes else 0
 
 
 def directions(report: Report) -> str:

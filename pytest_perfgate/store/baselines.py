@@ -203,6 +203,17 @@ class BaselineStore:
         return self.root / key
 
 
+def read_baselines(data: bytes, *, source: str) -> BaselineFile:
+    """Read the text of a baseline file that is not in a folder, but in git say.
+
+    Raises
+    ------
+    BaselineCorrupt, SchemaTooNew
+        Where it cannot be used as it is.
+    """
+    return BASELINE.read(data, source=source)
+
+
 def _unreadable(error: OSError) -> NoReturn:
     raise unreachable(Path(error.filename), "read", error) from error
 

@@ -161,4 +161,15 @@ def load_report(path: Path) -> Report:
         ) from error
     except OSError as error:
         raise unreachable(file, "read", error) from error
-    return REPORT.read(data, source=str(file))
+    return read_report(data, source=str(file))
+
+
+def read_report(data: bytes, *, source: str) -> Report:
+    """Read the text of a `report.json`; `source` names it in messages.
+
+    Raises
+    ------
+    BaselineCorrupt, SchemaTooNew
+        Where it cannot be used as it is.
+    """
+    return REPORT.read(data, source=source)
