@@ -111,6 +111,14 @@ class Metric:
     def __post_init__(self) -> None:
         _check(bool(self.name), self, "name", self.name)
 
+    @property
+    def of_rounds(self) -> bool:
+        """Whether a sample is the mean call of a round, as pytest-benchmark takes it.
+
+        Its P99 is one of rounds, not of calls.
+        """
+        return self.definition.startswith("round-mean/")
+
 
 def _timing(name: str, definition: str) -> Metric:
     return Metric(name=name, unit="s", definition=definition)
@@ -137,6 +145,9 @@ METRICS: Mapping[str, Metric] = {
 }
 """The metrics known by name. Stages (`stage:NAME`), training phases
 (`phase:NAME`) and recorded numbers bring their own `Metric`."""
+
+ROUND_LATENCY = _timing("latency", "round-mean/1")
+"""What stands in for `latency` where pytest-benchmark measures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FILE_PATTERN = "bench_*.py"
 PREFIX = "bench_"
-FIXTURES = frozenset({"perfgate"})
+FIXTURES = frozenset({"perfgate", "benchmark"})  # the second is pytest-benchmark's
 _TASK = "_PERFGATE_TASK"  # protocol.TASK_VARIABLE, which is too far to import
 
 _make: pytest.StashKey[Callable[[pytest.FixtureRequest], PerfGate]] = pytest.StashKey()

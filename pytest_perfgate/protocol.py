@@ -45,6 +45,8 @@ class Task:
     """By benchmark id: the stored plan that governs."""
     iterations: Mapping[str, int] = field(default_factory=dict)
     """By benchmark id: what the first run calibrated, where no plan governs."""
+    inner_loops: Mapping[str, int] = field(default_factory=dict)
+    """Likewise the inner loop that goes with it."""
     protocol: int = VERSION
 
     def write(self, path: Path) -> None:

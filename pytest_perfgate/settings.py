@@ -14,6 +14,7 @@ import pytest
 from pytest_perfgate import units
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.policy import parse_budget, parse_limit
+from pytest_perfgate.interop import pytest_benchmark
 from pytest_perfgate.model import Plan
 from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
@@ -68,6 +69,8 @@ class ItemSettings:
 
     def agrees_with(self, plan: Plan) -> bool:
         """Whether what the user says leaves a stored plan as it is."""
+        if plan.workload.startswith(pytest_benchmark.KIND):
+            return True  # it goes by options of its own
         return (
             self.iterations in {None, plan.iterations}
             and self.warmup in {None, plan.warmup}

@@ -22,6 +22,7 @@ import pytest
 from pytest_perfgate import protocol
 from pytest_perfgate.errors import BadSample, NothingMeasured, PerfGateError
 from pytest_perfgate.fixture import PerfGate
+from pytest_perfgate.interop import pytest_benchmark
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, open_device
 from pytest_perfgate.measure.environment import fingerprint
@@ -30,6 +31,7 @@ from pytest_perfgate.model import Measurement, Reason
 from pytest_perfgate.protocol import RecordWriter, Task
 from pytest_perfgate.settings import Settings, item_settings, resolve
 from pytest_perfgate.store import encode_environment, encode_measurement
+from pytest_perfgate.workloads.benchmark import BenchmarkRounds
 
 _NEUTRAL: dict[str, object] = {
     "maxfail": 0,
@@ -50,13 +52,6 @@ _NEUTRAL: dict[str, object] = {
     "json_report": False,
     "allure_report_dir": None,
     "no_cov": True,
-    "benchmark_json": None,
-    "benchmark_save": None,
-    "benchmark_autosave": None,
-    "benchmark_compare": None,
-    "benchmark_compare_fail": [],
-    "benchmark_histogram": None,
-    "benchmark_cprofile": None,
 }
 _PR_SET_PDEATHSIG = 1
 _MACHINERY = {"_pytest", "pluggy"}
@@ -75,6 +70,7 @@ def neutralise(config: pytest.Config) -> None:
     for name, value in _NEUTRAL.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)
+    pytest_benchmark.put_out(config.option, output=True)
 
 
 def start(config: pytest.Config) -> Callable[[pytest.FixtureRequest], PerfGate]:
@@ -126,6 +122,7 @@ class Worker:
         self._device = device
         self._writer = RecordWriter(Path(task.records))
         self._gate: PerfGate | None = None
+        self._rounds: BenchmarkRounds | None = None
         self._writer.write("hello", protocol=protocol.VERSION, pid=os.getpid())
 
     # -- what is run, and in which order
@@ -144,11 +141,13 @@ class Worker:
         self, item: pytest.Item
     ) -> Generator[None, object, object]:
         self._writer.write("open", nodeid=item.nodeid)
-        self._gate = None
+        self._gate = self._rounds = None
         try:
             return (yield)
         finally:
             self._end_forked_child()
+            if self._rounds is not None:
+                self._rounds.close()
             self._writer.write("close", nodeid=item.nodeid)
             gc.collect()  # what one benchmark leaves behind is not the next one's
 
@@ -157,16 +156,51 @@ class Worker:
         if not self._writer.owned:
             os._exit(0)
 
-    # -- the fixture
+    # -- the fixtures
 
     def make_fixture(self, request: pytest.FixtureRequest) -> PerfGate:
         """Make the object a benchmark calls."""
         item: pytest.Item = request.node
+        self._look_for_tracer(item)
+        self._gate = PerfGate(item.nodeid, context=self._context(item))
+        return self._gate
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        """Take pytest-benchmark's fixture over where it is set up."""
+        value = yield
+        mine = self._rounds is None and fixturedef.argname == pytest_benchmark.FIXTURE
+        if mine and pytest_benchmark.is_fixture(value):
+            self._take_over(request.node, value)
+        return value
+
+    def _take_over(self, item: pytest.Item, fixture: object) -> None:
+        self._look_for_tracer(item)
+        self._say_what_does_not_hold(item)
+        self._rounds = BenchmarkRounds(self._context(item), item.nodeid, fixture)
+        if not self._rounds.driver.takes_turns:
+            self._writer.write("capability", nodeid=item.nodeid, between_blocks=False)
+
+    def _say_what_does_not_hold(self, item: pytest.Item) -> None:
+        own = item_settings(item, self._settings)
+        given = {
+            "iterations": own.iterations is not None,
+            "warm-up": own.warmup != self._settings.warmup or own.warmup is not None,
+            "inner loop": own.inner_loop != 1,
+        }
+        told = ", ".join(name for name, is_given in given.items() if is_given)
+        if told:
+            self._note(
+                f"{told} given to perfgate do not hold where pytest-benchmark makes the "
+                "rounds; use its options, as in --benchmark-min-rounds"
+            )
+
+    def _look_for_tracer(self, item: pytest.Item) -> None:
         tracer = active_tracer()
         if tracer is not None:
             self._writer.write("traced", nodeid=item.nodeid, tracer=tracer)
-        self._gate = PerfGate(item.nodeid, context=self._context(item))
-        return self._gate
 
     def _context(self, item: pytest.Item) -> MeasureContext:
         own = item_settings(item, self._settings)
@@ -180,6 +214,7 @@ class Worker:
             inner_loop=own.inner_loop,
             plans=self._task.plans,
             calibrated=self._task.iterations,
+            calibrated_inner=self._task.inner_loops,
             slowdown=self._settings.slowdown,
             emit=self._emit,
             note=self._note,
@@ -202,6 +237,8 @@ class Worker:
         result = yield
         if self._gate is not None:
             self._gate.close()
+        if self._rounds is not None:
+            self._emit(self._rounds.measurement())
         return result
 
     @pytest.hookimpl(wrapper=True)

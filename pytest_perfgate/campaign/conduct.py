@@ -401,6 +401,10 @@ class Conduct:
             folder = os.path.relpath(self._folder.path, start)
             yield line(f"report: {folder}/report.json")
 
+    def note(self, text: str) -> None:
+        """Keep something to be told at the end, once."""
+        self._ledger.note(text)
+
     def plan_lines(self) -> Iterator[str]:
         """Return the plan for `--collect-only`."""
         bounds = (self._settings.runs_min, self._settings.runs_max)

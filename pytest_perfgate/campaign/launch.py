@@ -60,6 +60,7 @@ class WorkerLauncher:
             alone=order.alone,
             plans=order.plans,
             iterations=order.iterations,
+            inner_loops=order.inner_loops,
         ).write(files.task)
         launch = Launch(
             command=worker_command(

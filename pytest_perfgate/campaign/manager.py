@@ -6,7 +6,7 @@ and what they bring is booked in the ledger.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pytest_perfgate.campaign.ledger import NOT_COLLECTED, Entry, Ledger, Loss
@@ -32,6 +32,7 @@ class Order:
     alone: bool
     plans: Mapping[str, Plan]
     iterations: Mapping[str, int]
+    inner_loops: Mapping[str, int] = field(default_factory=dict)
 
 
 class Launcher(Protocol):
@@ -254,7 +255,7 @@ class Campaign:
             for b, plan in self._judge.plans(nodeid).items()
         }
         calibrated = {
-            benchmark: plan.iterations
+            benchmark: plan
             for nodeid in wanted
             for benchmark in self.ledger.entries[nodeid].benchmarks
             if (plan := self.ledger.plan_of(benchmark, nodeid))
@@ -266,7 +267,8 @@ class Campaign:
             seed=self._seed + self._run,
             alone=len(wanted) < len(self.ledger.entries),
             plans=plans,
-            iterations=calibrated,
+            iterations={name: plan.iterations for name, plan in calibrated.items()},
+            inner_loops={name: plan.inner_loop for name, plan in calibrated.items()},
         )
 
     def _book_loss(self, nodeid: str, end: WorkerEnd) -> None:

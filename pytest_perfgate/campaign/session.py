@@ -21,6 +21,8 @@ from pytest_perfgate.errors import (
     StoreUnreachable,
     UsageError,
 )
+from pytest_perfgate.interop import pytest_benchmark
+from pytest_perfgate.interop.pytest_benchmark import FIXTURE
 from pytest_perfgate.model import BenchmarkResult, Outcome
 from pytest_perfgate.reports.layout import Line
 from pytest_perfgate.settings import Settings
@@ -39,12 +41,14 @@ def start(config: pytest.Config, *, fixtures: AbstractSet[str]) -> None:
         Where an option is wrong, or cannot go with measuring.
     """
     refuse_conflicts(config)
+    silenced = pytest_benchmark.put_out(config.option)
     settings = options.resolve(config)
     if config.getoption("collectonly") and settings.update:
         raise UsageError(
             "--perfgate-update records nothing under --collect-only; drop one"
         )
-    config.pluginmanager.register(Manager(config, settings, fixtures), NAME)
+    manager = Manager(config, settings, fixtures, silenced=silenced)
+    config.pluginmanager.register(manager, NAME)
 
 
 def refuse_conflicts(config: pytest.Config) -> None:
@@ -74,9 +78,15 @@ class Manager:
     """The hooks of the process that the user started."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, fixtures: AbstractSet[str]
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        fixtures: AbstractSet[str],
+        *,
+        silenced: Sequence[str] = (),
     ) -> None:
         self._config = config
+        self._silenced = silenced
         self._settings = settings
         self._fixtures = fixtures
         self._benchmarks: dict[str, set[str]] = {}
@@ -106,7 +116,12 @@ class Manager:
             self._config.hook.pytest_deselected(items=others)
 
     def _is_benchmark(self, item: pytest.Item) -> bool:
-        return not self._fixtures.isdisjoint(getattr(item, "fixturenames", ()))
+        return bool(self._instruments(item))
+
+    def _instruments(self, item: pytest.Item) -> set[str]:
+        """Name the fixtures of an item that measure."""
+        named = self._fixtures & set(getattr(item, "fixturenames", ()))
+        return {name for name in named if name != FIXTURE or _theirs(item)}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         try:
@@ -123,11 +138,25 @@ class Manager:
         except PerfGateError as error:
             self._broken = str(error)
             return
+        self._say_what_is_silenced()
         if self._config.getoption("collectonly"):
             for line in self._conduct.plan_lines():
                 self._write(line)
 
+    def _say_what_is_silenced(self) -> None:
+        if self._silenced and self._conduct is not None:
+            self._conduct.note(
+                f"{', '.join(self._silenced)}: without effect under --perfgate, which "
+                "measures every benchmark and writes a report of its own"
+            )
+
     def _plan(self, item: pytest.Item) -> Planned:
+        instruments = sorted(self._instruments(item))
+        if len(instruments) > 1:
+            raise UsageError(
+                f"{item.nodeid} asks for both {' and '.join(instruments)}: one would be "
+                "measured with the other's work; keep one fixture, or make two tests"
+            )
         return Planned(
             nodeid=item.nodeid, settings=options.item_settings(item, self._settings)
         )
@@ -269,6 +298,13 @@ class Manager:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.line(text)
+
+
+def _theirs(item: pytest.Item) -> bool:
+    """Whether the fixture `benchmark` of an item is pytest-benchmark's."""
+    info = getattr(item, "_fixtureinfo", None)  # pytest has no public way
+    definitions = getattr(info, "name2fixturedefs", {}).get(FIXTURE, ())
+    return pytest_benchmark.is_meant(definitions)
 
 
 def write_lost(writer: pytest.TerminalReporter) -> None:

@@ -15,7 +15,7 @@ from pytest_perfgate.gate.budgets import (
 from pytest_perfgate.gate.evidence import Runs
 from pytest_perfgate.gate.looks import PLANNED, Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
-from pytest_perfgate.gate.readings import Reading, State, inconclusive
+from pytest_perfgate.gate.readings import OF_ROUNDS, Reading, State, inconclusive
 from pytest_perfgate.model import (
     Judgement,
     Metric,
@@ -80,11 +80,13 @@ def _read(limit: Limit, metric: Metric | None, runs: Runs, look: Look) -> Readin
 
 
 def _reading(limit: Limit, metric: Metric, verdict: Verdict, state: State) -> Reading:
+    statistic = limit.statistic or main_statistic(metric)
     judgement = Judgement(
         metric=metric,
-        statistic=limit.statistic or main_statistic(metric),
+        statistic=statistic,
         verdict=verdict,
         bound=limit.text(metric.unit),
+        remarks=(OF_ROUNDS,) if metric.of_rounds and is_tail(statistic) else (),
     )
     return Reading(judgement=judgement, state=state)
 
@@ -225,7 +227,8 @@ def _tail(limit: Limit, metric: Metric, runs: Runs, look: Look) -> Verdict:
         alpha_high=within,
     )
     text = _interval_text(bounds, limit, metric)
-    detail = f"{text}; {beyond.value:.2%} of calls over it"
+    what = "rounds" if metric.of_rounds else "calls"
+    detail = f"{text}; {beyond.value:.2%} of {what} over it"
     return _tail_verdict(limit, bounds, beyond, detail) or _more_samples(
         limit, beyond, samples * len(runs), detail, look
     )

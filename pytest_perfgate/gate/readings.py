@@ -46,6 +46,7 @@ from pytest_perfgate.model import (
 from pytest_perfgate.stats.interval import Estimate, half_width, runs_needed
 from pytest_perfgate.units import format_duration, format_value
 
+OF_ROUNDS = "a quantile of rounds, each the mean of its calls, not of calls"
 _DRIFT_SHARE = 0.25
 
 
@@ -248,6 +249,8 @@ def _too_few_runs(numbers: Numbers, look: Look) -> _Stand | None:
 
 def _remarks(numbers: Numbers, statistic: str, found: Estimate) -> tuple[str, ...]:
     remarks = ("variability changed",) if found.variability_changed else ()
+    if is_tail(statistic) and numbers.metric.of_rounds:
+        remarks = (*remarks, OF_ROUNDS)
     if numbers.sessions_left_out:
         lacking = f"{numbers.sessions_left_out} stored sessions lack {statistic}"
         remarks = (*remarks, lacking)

@@ -80,6 +80,8 @@ def tail_or_why_not(metric: Metric, gate: Gate, sides: Sides, look: Look) -> str
     twice the budget.
     """
     name = gate.statistic.upper()
+    if metric.of_rounds:
+        return f"{name} is one of rounds, and not gated unless a budget names it"
     counts = samples_of(sides.base_runs, metric)
     few = (
         tail_samples(gate.statistic, min(counts)) < TAIL_IN_RUN

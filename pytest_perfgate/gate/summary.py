@@ -52,17 +52,21 @@ def summarise(
         Of a time: median, floor, and P99 where at least two samples lie beyond
         it, else P95 by the same rule. Of a size or a count the maximum, of a
         throughput the mean. With an inner loop there is no tail at all: a
-        sample is then a mean of several calls, and its P99 not theirs.
+        sample is then a mean of several calls, and its P99 not theirs. Rounds
+        of pytest-benchmark have one, which is called what it is.
     """
     single = measurement.plan.inner_loop == 1
     limits = [extra for extra in extra_statistics if isinstance(extra, Limit)]
     named = [extra for extra in extra_statistics if not isinstance(extra, Limit)]
+    tailed = [
+        samples for samples in measurement.samples if single or samples.metric.of_rounds
+    ]
     statistics = {
-        samples.metric.name: _statistics(samples, named, tails=single)
+        samples.metric.name: _statistics(samples, named, tails=samples in tailed)
         for samples in measurement.samples
     }
-    for limit in limits if single else ():
-        statistics.update(_beyond(limit, measurement.samples, statistics))
+    for limit in limits:
+        statistics.update(_beyond(limit, tailed, statistics))
     return RunSummary(
         iterations=measurement.plan.iterations,
         statistics=statistics,

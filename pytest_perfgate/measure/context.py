@@ -32,6 +32,8 @@ class MeasureContext:
     calibrated: Mapping[str, int] = field(default_factory=dict)
     """Iterations by benchmark id, where an earlier run of this session, not a
     stored plan, found out how many: every run of a session has as many."""
+    calibrated_inner: Mapping[str, int] = field(default_factory=dict)
+    """Likewise the calls of an iteration, where it is a round of pytest-benchmark."""
 
     def __post_init__(self) -> None:
         if self.slowdown < 0:

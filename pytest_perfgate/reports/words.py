@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_perfgate.gate.budgets import is_tail
 from pytest_perfgate.gate.suite import exit_codes
 from pytest_perfgate.model import (
     BenchmarkResult,
@@ -97,8 +98,13 @@ def allowed(metric: Metric, budget: float) -> float:
 
 
 def statistic_name(judgement: Judgement) -> str:
-    """Name metric and statistic: `latency·median`, `latency·median vs anchor`."""
+    """Name metric and statistic: `latency·median`, `latency·median vs anchor`.
+
+    A tail of rounds is called one: `latency·p99 of rounds`.
+    """
     name = f"{judgement.metric.name}·{judgement.statistic}"
+    if judgement.metric.of_rounds and is_tail(judgement.statistic):
+        name += " of rounds"
     return f"{name} vs anchor" if judgement.anchor else name
 
 

@@ -25,6 +25,8 @@ INI = "[pytest]\nfilterwarnings = error\nperfgate_max_time = 0.05\n"
 class Folder:
     """A user's project with benchmarks that take as long as a script says."""
 
+    plugins = "pytest_perfgate.plugin"
+
     def __init__(self, path, adopted):
         self.path = path
         self._adopted = adopted
@@ -38,7 +40,7 @@ class Folder:
             "PYTHONDONTWRITEBYTECODE": "1",
             # other plugins would triple the start of every worker
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTEST_PLUGINS": "pytest_perfgate.plugin",
+            "PYTEST_PLUGINS": self.plugins,
             "PYTEST_ADDOPTS": "",
         }
 

@@ -1,3 +1,6 @@
+import time
+from types import SimpleNamespace
+
 import pytest
 
 from pytest_perfgate.measure.context import MeasureContext
@@ -46,5 +49,37 @@ def make_context(make_fake):
             "between_blocks": None,
         }
         return MeasureContext(**(fields | changes))
+
+    return make
+
+
+@pytest.fixture
+def make_benchmark():
+    """Make real objects of pytest-benchmark, as its fixture hands them to tests."""
+    fixture = pytest.importorskip("pytest_benchmark.fixture")
+    utils = pytest.importorskip("pytest_benchmark.utils")
+
+    def make(**changes):
+        options = {
+            "disable_gc": False,
+            "timer": utils.NameWrapper(time.perf_counter),
+            "min_rounds": 5,
+            "min_time": 0.000005,
+            "max_time": 1.0,
+            "precision": None,
+            "confidence": 0.99,
+            "warmup": False,
+            "warmup_iterations": 100,
+            "calibration_precision": 10,
+            "add_stats": [].append,
+            "logger": SimpleNamespace(debug=lambda *_, **__: None),
+            "warner": None,
+            "disabled": False,
+            "cprofile": False,
+            "cprofile_loops": None,
+            "cprofile_dump": None,
+        }
+        node = SimpleNamespace(name="b", nodeid="a.py::b")
+        return fixture.BenchmarkFixture(node, **(options | changes))
 
     return make

@@ -1,0 +1,178 @@
+"""Rounds that pytest-benchmark makes: one sample is a round's mean call."""
+
+from collections.abc import Callable
+
+from pytest_perfgate.errors import UsageError
+from pytest_perfgate.interop.pytest_benchmark import (
+    Doors,
+    Driver,
+    Foreign,
+    Found,
+    Rounds,
+)
+from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.cpu_guard import (
+    BlockUse,
+    Reading,
+    difference,
+    judge_blocks,
+    usable_cores,
+)
+from pytest_perfgate.measure.runner import BLOCK_S, TURN_S
+from pytest_perfgate.measure.seeding import Seeding
+from pytest_perfgate.model import ROUND_LATENCY, Measurement, Plan
+from pytest_perfgate.workloads.assembly import samples, torch_threads
+
+_LONGEST = 200
+
+
+class BenchmarkRounds:
+    """Stands behind pytest-benchmark's fixture for one test.
+
+    Parameters
+    ----------
+    fixture : its object, before the test has it
+    """
+
+    def __init__(self, context: MeasureContext, nodeid: str, fixture: Foreign) -> None:
+        self._context = context
+        self._nodeid = nodeid
+        self._uses: list[BlockUse] = []
+        self._before: Reading | None = None
+        self._seeding = Seeding()
+        self._seeding.apply(context.seed, nodeid)
+        device = context.device
+        device.begin(nodeid, run=context.run, slowdown=context.slowdown)
+        self.driver = Driver(
+            fixture,
+            Doors(
+                begin=self._begin,
+                pause=self._pause,
+                pause_s=BLOCK_S if context.between_blocks is None else TURN_S,
+                stretch=self._stretch if device.stretches else None,
+                clock=(lambda: device.now_ns() / 1e9) if device.fake else None,
+            ),
+            where=nodeid,
+            governing=_governing(context, nodeid),
+        )
+        self._say_what_is_lacking()
+
+    def _say_what_is_lacking(self) -> None:
+        driver, context = self.driver, self._context
+        this = "this version of pytest-benchmark lets perfgate"
+        if not driver.fixes_rounds:
+            context.note(
+                f"{this} not fix the number of rounds: runs may not be comparable"
+            )
+        if not driver.takes_turns:
+            context.note(
+                f"{this} do nothing between rounds: sides of a pair cannot take turns, "
+                "and neighbours on the CPU are not noticed"
+            )
+        if driver.reaches_calls:
+            return
+        if context.device.fake:
+            raise UsageError(f"{this} not reach the calls, which a fake device needs")
+        if context.slowdown:
+            context.note(f"{self._nodeid}: {this} not slow down what it calls")
+
+    # -- while it measures
+
+    def _stretch(self) -> Callable[[], None]:
+        device = self._context.device
+        device.synchronize()
+        started = device.now_ns()
+
+        def done() -> None:
+            device.synchronize()
+            device.stretch(device.now_ns() - started, "call")
+            device.synchronize()
+
+        return done
+
+    def _begin(self) -> None:
+        self._context.device.measuring()
+        self._open()
+
+    def _open(self) -> None:
+        self._before = self._context.device.reading(closing=False)
+
+    def _close(self) -> None:
+        if self._before is not None:
+            after = self._context.device.reading(closing=True)
+            self._uses.append(difference(self._before, after))
+            self._before = None
+
+    def _pause(self) -> None:
+        self._close()
+        if self._context.between_blocks is not None:
+            self._context.device.synchronize()
+            self._context.between_blocks()
+        self._open()
+
+    # -- afterwards
+
+    def measurement(self) -> Measurement:
+        """Make the record of what was measured.
+
+        Raises
+        ------
+        NothingMeasured
+            The fixture was not called, or its call raised.
+        BadSample
+            A time is not a finite number.
+        """
+        self._close()
+        found = self.driver.read()
+        context = self._context
+        series = samples(ROUND_LATENCY, found.seconds, where=self._nodeid)
+        return Measurement(
+            benchmark=self._nodeid,
+            nodeid=self._nodeid,
+            run=context.run,
+            plan=self._plan(found),
+            samples=(series,),
+            health=judge_blocks(
+                self._uses, cores=usable_cores(), steady=context.device.settled()
+            ),
+            clock_tick_s=context.device.tick_s / found.iterations,
+            alone=context.alone,
+            remarks=_remarks(found) if context.run <= 1 else (),
+        )
+
+    def _plan(self, found: Found) -> Plan:
+        return Plan(
+            iterations=found.rounds,
+            warmup=0,  # it warms up while it calibrates, and keeps no count
+            inner_loop=found.iterations,
+            seed=self._context.seed,
+            threads=torch_threads(),
+            device=self._context.device.name,
+            workload=self.driver.workload(found),
+        )
+
+    def close(self) -> None:
+        """Put back what was changed."""
+        self._seeding.restore()
+
+
+def _governing(context: MeasureContext, nodeid: str) -> Rounds | None:
+    """Find the rounds of the stored plan, or of the first run of this session."""
+    plan = context.plans.get(nodeid)
+    if plan is not None:
+        return Rounds(rounds=plan.iterations, iterations=plan.inner_loop)
+    calibrated = context.calibrated.get(nodeid)
+    inner = context.calibrated_inner.get(nodeid)
+    if calibrated is None or inner is None:
+        return None
+    return Rounds(rounds=calibrated, iterations=inner)
+
+
+def _remarks(found: Found) -> tuple[str, ...]:
+    """Hand on what the test says of itself, once a session: it may vary by run."""
+    told = []
+    if found.group is not None:
+        told.append(f"group: {found.group}")
+    if found.extra_info:
+        told.append(f"extra_info: {found.extra_info!r:.{_LONGEST}}")
+    return tuple(told)

@@ -1,0 +1,154 @@
+"""Rounds of pytest-benchmark as a measurement of ours, on a device with a script."""
+
+import random
+
+import pytest
+
+from pytest_perfgate.errors import UsageError
+from pytest_perfgate.interop import pytest_benchmark as interop
+from pytest_perfgate.model import Plan
+from pytest_perfgate.workloads.benchmark import BenchmarkRounds
+
+ID = "a.py::b"
+
+
+@pytest.fixture
+def take(make_context, make_benchmark):
+    """Take a real fixture object over; returns both."""
+
+    def take(*, fixture=None, **changes):
+        fixture = fixture or make_benchmark()
+        rounds = BenchmarkRounds(make_context(**changes), ID, fixture)
+        return rounds, fixture
+
+    return take
+
+
+def scripted(make_fake, **law):
+    return make_fake(benchmarks={"*": law})
+
+
+def test_a_round_takes_what_the_script_says(take, make_fake):
+    rounds, benchmark = take(device=scripted(make_fake, values=[0.1, 0.2, 0.3]))
+    assert benchmark(lambda: "result") == "result"
+    measurement = rounds.measurement()
+    (series,) = measurement.samples
+    assert series.metric.name == "latency"
+    assert series.metric.definition == "round-mean/1"
+    assert series.values[:4] == pytest.approx((0.1, 0.2, 0.3, 0.1))
+    assert measurement.benchmark == measurement.nodeid == ID
+
+
+def test_the_plan_counts_rounds_and_their_calls(take, make_fake):
+    device = scripted(make_fake, seconds=0.01)
+    rounds, benchmark = take(device=device)
+    benchmark.pedantic(lambda: None, rounds=6, iterations=3)
+    plan = rounds.measurement().plan
+    assert (plan.iterations, plan.inner_loop, plan.warmup) == (6, 3, 0)
+    assert plan.workload.startswith("pytest-benchmark benchmark.pedantic(...)")
+    assert plan.device == "fake"
+
+
+def test_a_stored_plan_governs(take, make_fake):
+    plan = Plan(iterations=8, warmup=0, inner_loop=2)
+    rounds, benchmark = take(device=scripted(make_fake, seconds=0.3), plans={ID: plan})
+    benchmark(lambda: None)
+    measured = rounds.measurement().plan
+    assert (measured.iterations, measured.inner_loop) == (8, 2)
+
+
+def test_the_first_run_governs_the_others(take, make_fake):
+    rounds, benchmark = take(
+        device=scripted(make_fake, seconds=0.3),
+        calibrated={ID: 9},
+        calibrated_inner={ID: 4},
+    )
+    benchmark(lambda: None)
+    measured = rounds.measurement().plan
+    assert (measured.iterations, measured.inner_loop) == (9, 4)
+
+
+def test_a_planted_slowdown_reaches_every_call(take, make_fake):
+    device = scripted(make_fake, seconds=0.01)
+    rounds, benchmark = take(device=device, slowdown=0.5)
+    benchmark(lambda: None)
+    assert rounds.measurement().samples[0].values[0] == pytest.approx(0.015)
+
+
+def test_a_disturbed_run_is_seen(take, make_fake):
+    device = scripted(make_fake, seconds=0.1, runs={"0": {"disturbed": True}})
+    rounds, benchmark = take(device=device)
+    benchmark(lambda: None)
+    health = rounds.measurement().health
+    assert health.disturbed
+    assert health.blocks == 4  # ten rounds, a block for each 0.25 s
+
+
+def test_blocks_end_between_rounds_and_the_rest_counts(take, make_fake):
+    rounds, benchmark = take(device=scripted(make_fake, seconds=0.1))
+    benchmark.pedantic(lambda: None, rounds=7)
+    assert rounds.measurement().health.blocks == 3
+
+
+def test_the_turn_is_given_away_between_rounds(take, make_fake):
+    given = []
+    rounds, benchmark = take(
+        device=scripted(make_fake, seconds=0.007),
+        between_blocks=lambda: given.append(len(benchmark.stats.stats.data)),
+    )
+    benchmark.pedantic(lambda: None, rounds=11)
+    assert given == [3, 6, 9]
+    assert rounds.driver.read().turns == (3, 3, 3, 2)
+
+
+def test_without_the_name_it_needs_turns_are_not_promised(
+    take, make_fake, make_benchmark
+):
+    said, given = [], []
+    fixture = make_benchmark()
+    del fixture._add_stats
+    rounds, _ = take(
+        fixture=fixture,
+        device=scripted(make_fake, seconds=0.1),
+        note=said.append,
+        between_blocks=lambda: given.append(1),
+    )
+    assert not rounds.driver.takes_turns
+    assert "cannot take turns" in said[0]
+    assert given == []
+
+
+def test_what_a_version_lacks_is_said(take, make_fake, make_context, monkeypatch):
+    said = []
+    for name in ("FOR_TURNS", "FOR_GOVERNING", "FOR_CALLS"):
+        monkeypatch.setattr(interop, name, ("_gone",))
+    with pytest.raises(UsageError, match="a fake device needs"):
+        take(device=scripted(make_fake), note=said.append)
+    device = scripted(make_fake)
+    device.fake = False
+    take(device=device, note=said.append, slowdown=0.5)
+    assert any("not slow down" in text for text in said)
+    assert any("number of rounds" in text for text in said)
+
+
+def test_what_the_test_says_of_itself_is_handed_on_once(
+    take, make_fake, make_benchmark
+):
+    for run, told in ((1, ("group: g", "extra_info: {'n': 3}")), (2, ())):
+        rounds, benchmark = take(
+            run=run, fixture=make_benchmark(group="g"), device=scripted(make_fake)
+        )
+        benchmark.extra_info["n"] = 3
+        benchmark(lambda: None)
+        assert rounds.measurement().remarks == told
+
+
+def test_the_test_draws_the_same_numbers_in_every_run(take, make_fake):
+    state = random.getstate()
+    drawn = []
+    for run in (1, 2):
+        rounds, _ = take(run=run, device=scripted(make_fake))
+        drawn.append(random.random())  # noqa: S311 (that it repeats is the point)
+        rounds.close()
+    assert drawn[0] == drawn[1]
+    assert random.getstate() == state
