@@ -178,7 +178,8 @@ class Plan:
     threads: int | None = None
     device: str = "cpu"
     workload: str = ""
-    """Digest of kind, shapes and types of what is called."""
+    """Digest of kind, shapes and types of what is called; of rounds that
+    pytest-benchmark makes, the options they are made by."""
 
     def __post_init__(self) -> None:
         _check(self.iterations >= 1, self, "iterations", self.iterations)

@@ -134,6 +134,8 @@ class Rounds:
 
     rounds: int
     iterations: int
+    workload: str | None = None
+    """Holds only where they are made like this; None holds always."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,6 @@ class Found:
     """A call's mean time, of each round that is kept, in order."""
     rounds: int
     iterations: int
-    mode: str
     turns: tuple[int, ...]
     """How many of `seconds` were made between two pauses."""
     group: str | None
@@ -181,7 +182,7 @@ class Driver:
         if doors.stretch is not None and self.reaches_calls:
             _wrap_calls(fixture, doors.stretch)
         if governing is not None and self.fixes_rounds:
-            _govern(fixture, governing)
+            self._govern(governing)
         if self.takes_turns:
             # nothing is handed on: it makes no table and no file of ours
             setattr(fixture, ADD_STATS, self._begin)
@@ -210,10 +211,9 @@ class Driver:
             It was never called, or its call raised and the test went on.
         """
         fixture = self._fixture
-        mode = getattr(fixture, MODE, None)
         if getattr(fixture, "has_error", False):
             raise NothingMeasured(
-                f"{self._where}: {mode or 'benchmark'} raised and the test went on, so "
+                f"{self._where}: {self._mode} raised and the test went on, so "
                 "its times are no measurement; let it raise, or measure what does not"
             )
         if fixture.stats is None or not fixture.stats.stats.data:
@@ -227,16 +227,37 @@ class Driver:
             seconds=tuple(float(data[index]) for index in kept),
             rounds=len(data),
             iterations=int(fixture.stats.iterations),
-            mode=str(mode or "benchmark"),
             turns=_per_turn(kept, self._pauses, len(data)),
             group=None if fixture.group is None else str(fixture.group),
             extra_info=dict(fixture.extra_info),
         )
 
-    def workload(self, found: Found) -> str:
+    def _govern(self, governing: Rounds) -> None:
+        """Let it calibrate, which also warms up, and then go by the numbers given."""
+        fixture = self._fixture
+        calibrate = getattr(fixture, CALIBRATE)
+
+        def calibrated(runner: object) -> tuple[float, int, Sequence[int]]:
+            own: tuple[float, int, Sequence[int]] = calibrate(runner)
+            if governing.workload not in {None, self.workload}:
+                return own
+            setattr(fixture, MIN_ROUNDS, governing.rounds)
+            setattr(fixture, PRECISION, None)  # or it would stop when it is content
+            # however long a round takes, the fewest rounds are then all
+            return math.inf, governing.iterations, range(governing.iterations)
+
+        setattr(fixture, CALIBRATE, calibrated)
+
+    @property
+    def workload(self) -> str:
         """Say how rounds are made: numbers of different ways are not compared."""
-        told = self._how if "pedantic" in found.mode else (*self._how_many, *self._how)
-        return " ".join((KIND, found.mode, *told))
+        mode = self._mode
+        told = self._how if "pedantic" in mode else (*self._how_many, *self._how)
+        return " ".join((KIND, mode, *told))
+
+    @property
+    def _mode(self) -> str:
+        return str(getattr(self._fixture, MODE, None) or FIXTURE)
 
 
 def _has(fixture: object, names: Sequence[str]) -> bool:
@@ -279,20 +300,6 @@ def _wrap_calls(fixture: Foreign, stretch: Callable[[], Callable[[], None]]) -> 
         return make_runner(call, *rest, **others)
 
     setattr(fixture, MAKE_RUNNER, make)
-
-
-def _govern(fixture: Foreign, governing: Rounds) -> None:
-    """Let it calibrate, which also warms up, and then go by the numbers given."""
-    calibrate = getattr(fixture, CALIBRATE)
-
-    def calibrated(runner: object) -> tuple[float, int, range]:
-        calibrate(runner)
-        setattr(fixture, MIN_ROUNDS, governing.rounds)
-        setattr(fixture, PRECISION, None)  # or it would stop when it is content
-        # by its time alone a round is never made again: the fewest are all
-        return math.inf, governing.iterations, range(governing.iterations)
-
-    setattr(fixture, CALIBRATE, calibrated)
 
 
 def drawn(count: int, most: int) -> Sequence[int]:

@@ -81,7 +81,8 @@ ADVICE: dict[Reason, str] = {
         "a sample was NaN, infinite, or not positive: correct what the benchmark records"
     ),
     Reason.NOTHING_MEASURED: (
-        "call the fixture in the body, as in `perfgate(fn, *args)`, or rename the test"
+        "call the fixture in the body, as in `perfgate(fn, *args)` or `benchmark(fn)`, "
+        "or rename the test"
     ),
     Reason.CRASHED: "its process died twice in the same place; its failure has the text",
     Reason.METRIC_ABSENT: (

@@ -148,7 +148,7 @@ class BenchmarkRounds:
             seed=self._context.seed,
             threads=torch_threads(),
             device=self._context.device.name,
-            workload=self.driver.workload(found),
+            workload=self.driver.workload,
         )
 
     def close(self) -> None:
@@ -160,7 +160,9 @@ def _governing(context: MeasureContext, nodeid: str) -> Rounds | None:
     """Find the rounds of the stored plan, or of the first run of this session."""
     plan = context.plans.get(nodeid)
     if plan is not None:
-        return Rounds(rounds=plan.iterations, iterations=plan.inner_loop)
+        return Rounds(
+            rounds=plan.iterations, iterations=plan.inner_loop, workload=plan.workload
+        )
     calibrated = context.calibrated.get(nodeid)
     inner = context.calibrated_inner.get(nodeid)
     if calibrated is None or inner is None:

@@ -26,6 +26,7 @@ LANGUAGES = {"python", "sh", "toml", "json", "text"}
 TABLE = "  benchmark "
 EXIT = re.compile(r"\s+# exit (\d+)$")
 QUIET = {"seconds": 0.001, "run_sd": 0.002, "iteration_sd": 0.01}
+PLUGIN = "pytest_perfgate.plugin"
 AS_BENCHMARKS = "pytest -q --perfgate --perfgate-runs=3:3 --perfgate-on-missing=warn"
 
 
@@ -50,7 +51,7 @@ def blocks(page):
 class Reader:
     """Does what a page says, in a project of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, plugins=PLUGIN):
         self.folder = folder
         self.unmeasured = set()
         self.printed = ""
@@ -62,7 +63,7 @@ class Reader:
             "_PERFGATE_FAKE": str(script),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTEST_PLUGINS": "pytest_perfgate.plugin",
+            "PYTEST_PLUGINS": plugins,
             "PYTEST_ADDOPTS": "-o perfgate_max_time=0.05",
             "COLUMNS": "80",
             "OMP_NUM_THREADS": "1",
@@ -163,7 +164,11 @@ def test_a_page_works(page, tmp_path):
     found = blocks(page)
     if any("import torch" in block.text for block in found):
         pytest.importorskip("torch")
-    reader = Reader(tmp_path)
+    if any("(benchmark" in block.text for block in found):
+        pytest.importorskip("pytest_benchmark")
+        reader = Reader(tmp_path, f"{PLUGIN},pytest_benchmark.plugin")
+    else:
+        reader = Reader(tmp_path)
     for block in found:
         where = f"{page.name}:{block.line}"
         assert block.language in LANGUAGES, f"{where}: {block.language!r}"

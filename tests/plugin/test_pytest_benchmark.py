@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from pytest_perfgate.campaign import manager
+
 pytest.importorskip("pytest_benchmark")
 
 PLUGINS = "pytest_perfgate.plugin,pytest_benchmark.plugin"
@@ -176,8 +178,8 @@ def guest(project, monkeypatch):
     return project
 
 
-@pytest.mark.slow
-def test_a_suite_passes_plainly_is_recorded_and_judged(guest):
+def test_a_suite_passes_plainly_is_recorded_and_judged(guest, monkeypatch):
+    monkeypatch.setattr(manager, "RECORDING_RUNS", 4)  # ten show no more
     guest.bench("def test_one(benchmark):\n    benchmark(lambda: None)\n", FILE)
     plain = guest.plain("tests", "--benchmark-only", "--benchmark-max-time=0.01")
     assert plain.ret == 0
@@ -192,7 +194,7 @@ def test_a_suite_passes_plainly_is_recorded_and_judged(guest):
 def test_other_options_for_the_rounds_are_another_plan(guest):
     guest.bench("def test_one(benchmark):\n    benchmark(lambda: None)\n", FILE)
     guest.adopt("tests")
-    result = guest.run("tests", "--benchmark-min-rounds=7")
+    result = guest.run("tests", "--benchmark-min-rounds=7", "--perfgate-runs=3:3")
     assert result.ret == 11
     assert guest.outcomes == {named("test_one"): ("incomparable", "plan-differs")}
     assert "min_rounds=7" in guest.report["results"][0]["verdict"]["detail"]
@@ -201,7 +203,7 @@ def test_other_options_for_the_rounds_are_another_plan(guest):
 def test_a_planted_slowdown_reaches_it(guest):
     guest.bench("def test_one(benchmark):\n    benchmark(lambda: None)\n", FILE)
     guest.adopt("tests")
-    result = guest.run("tests", "--perfgate-slowdown=60%")
+    result = guest.run("tests", "--perfgate-slowdown=60%", "--perfgate-runs=3:3")
     assert result.ret == 1
     assert guest.outcomes[named("test_one")][0] == "regressed"
 

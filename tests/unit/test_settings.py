@@ -1,10 +1,12 @@
 """Strings become numbers once, and what cannot is refused by its own name."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from pytest_perfgate.errors import UsageError
+from pytest_perfgate.model import Plan
 from pytest_perfgate.settings import item_settings, resolve
 
 
@@ -184,3 +186,11 @@ def test_a_marker_that_means_nothing_is_refused_with_its_benchmark(
 ):
     with pytest.raises(UsageError, match=rf"^a\.py::bench_a: .*{message}"):
         item_settings(marked(marker), settings())
+
+
+def test_a_plan_of_pytest_benchmarks_rounds_goes_by_its_own_options(settings):
+    own = item_settings(marked(), settings("--perfgate-iterations=40"))
+    plan = Plan(iterations=900, warmup=0, inner_loop=7)
+    assert not own.agrees_with(plan)
+    theirs = replace(plan, workload="pytest-benchmark benchmark(...)")
+    assert own.agrees_with(theirs)

@@ -6,6 +6,7 @@ from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
 from pytest_perfgate.model import (
     METRICS,
+    ROUND_LATENCY,
     Measurement,
     Metric,
     Outcome,
@@ -167,7 +168,14 @@ def test_a_limit_in_another_unit_is_an_error(make):
 
 
 def measured(
-    count, samples, *, slow_share=0.0, seed=0, limit="p99<=150ms", inner_loop=1
+    count,
+    samples,
+    *,
+    slow_share=0.0,
+    seed=0,
+    limit="p99<=150ms",
+    inner_loop=1,
+    metric=METRICS["latency"],
 ):
     policy = resolve_policy("b", limits=[limit])
     rng = np.random.default_rng(seed)
@@ -182,11 +190,7 @@ def measured(
                     nodeid="b",
                     run=index,
                     plan=Plan(iterations=samples, warmup=0, inner_loop=inner_loop),
-                    samples=(
-                        Samples(
-                            metric=METRICS["latency"], values=tuple(map(float, values))
-                        ),
-                    ),
+                    samples=(Samples(metric=metric, values=tuple(map(float, values))),),
                 ),
                 extra_statistics=policy.extra_statistics,
             )
@@ -232,6 +236,19 @@ def test_an_inner_loop_has_no_single_calls(make):
     found = judge(make, runs, "p99<=150ms", metrics=["latency"])[1]
     assert found.reason is Reason.TOO_FEW_TAIL_SAMPLES
     assert "inner loops" in found.verdict.detail
+
+
+def test_rounds_have_a_tail_and_it_is_called_theirs(make):
+    runs = measured(12, 400, inner_loop=4, metric=ROUND_LATENCY)
+    judged = make.judge(
+        None, runs, limits=["p99<=150ms"], metrics={"latency": ROUND_LATENCY}
+    )
+    found = judged.judgements[-1]
+    assert found.reason is Reason.WITHIN_LIMIT
+    assert "of rounds over it" in found.verdict.detail
+    assert found.remarks == (
+        "a quantile of rounds, each the mean of its calls, not of calls",
+    )
 
 
 def test_a_run_without_the_metric_is_an_error(make):

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from pytest_perfgate.gate.judge import Look, count_comparisons
 from pytest_perfgate.gate.policy import resolve_policy
-from pytest_perfgate.model import METRICS, Metric, Outcome, Reason
+from pytest_perfgate.model import METRICS, ROUND_LATENCY, Metric, Outcome, Reason
 
 MEDIAN = "latency__median"
 FIRST = Look(index=0, last=False)
@@ -404,6 +406,34 @@ def test_an_inner_loop_has_no_tail(make):
     named = make.judge(make.baseline(runs, inner_loop=10), runs, specs=["p99=10%"])
     assert named.verdict.reason is Reason.TOO_FEW_TAIL_SAMPLES
     assert "inner loop" in named.verdict.detail
+
+
+def of_rounds(baseline):
+    return replace(baseline, metrics={"latency": ROUND_LATENCY})
+
+
+def test_a_tail_of_rounds_is_shown_and_gated_where_named(make):
+    base = of_rounds(make.baseline(tails(make, 10)))
+    shown = make.judge(base, tails(make, 5, seed=1))
+    assert not of(shown, "p99").gated
+    assert of(shown, "p99").remarks == (
+        "P99 is one of rounds, and not gated unless a budget names it",
+    )
+    usual = make.judge(base, tails(make, 5, seed=1), specs=["5%"])
+    assert not of(usual, "p99").gated
+    named = make.judge(base, tails(make, 5, seed=1), specs=["p99=10%"])
+    assert of(named, "p99").gated
+    assert of(named, "p99").remarks == (
+        "a quantile of rounds, each the mean of its calls, not of calls",
+    )
+
+
+def test_rounds_are_never_compared_with_calls(make):
+    base = of_rounds(make.baseline(make.runs(MEDIAN, [1.0] * 5)))
+    judged = make.judge(
+        base, make.runs(MEDIAN, [1.0] * 5), metrics={"latency": METRICS["latency"]}
+    )
+    assert judged.verdict.reason is Reason.METRIC_DIFFERS
 
 
 def test_a_metric_of_few_samples_in_many_iterations_is_counted_by_its_own(make):

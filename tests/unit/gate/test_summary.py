@@ -4,7 +4,14 @@ import pytest
 from pytest_perfgate.gate.budgets import SHARE
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Samples
+from pytest_perfgate.model import (
+    METRICS,
+    ROUND_LATENCY,
+    Health,
+    Measurement,
+    Plan,
+    Samples,
+)
 
 
 def measurement(*series, iterations=None, inner_loop=1, **others):
@@ -50,6 +57,27 @@ def test_the_tail_that_the_samples_carry(count, names):
 def test_an_inner_loop_has_no_tail():
     summary = summarise(measurement((LATENCY, times(500)), inner_loop=10))
     assert set(summary.statistics["latency"]) == {"median", "floor"}
+
+
+def test_rounds_have_a_tail_whatever_they_are_made_of():
+    summary = summarise(
+        measurement(
+            (ROUND_LATENCY, times(500)),
+            (METRICS["cpu_time"], times(500)),
+            inner_loop=10,
+        )
+    )
+    assert set(summary.statistics["latency"]) == {"median", "floor", "p99"}
+    assert "p99" not in summary.statistics["cpu_time"]
+
+
+def test_a_limit_on_a_tail_of_rounds_is_kept():
+    policy = resolve_policy("b", limits=["p99<=7ms"])
+    summary = summarise(
+        measurement((ROUND_LATENCY, times(300)), inner_loop=5),
+        extra_statistics=policy.extra_statistics,
+    )
+    assert summary.get(policy.limits[0].share_of("latency"), SHARE) is not None
 
 
 def test_the_numbers_are_numpys():

@@ -168,7 +168,6 @@ def test_rounds_are_read_as_they_were_measured(make_benchmark, drive, work):
     found = driver.read()
     assert found.seconds == (0.25,) * 5
     assert (found.rounds, found.iterations) == (5, 1)
-    assert found.mode == "benchmark(...)"
     assert found.group == "g"
     assert found.extra_info == {"n": 3}
     assert happened == ["begin", "pause"]
@@ -195,7 +194,6 @@ def test_pedantic_keeps_its_rounds_and_its_setup(make_benchmark, drive, work, cl
     fixture.pedantic(work, setup=setup, rounds=3)
     found = driver.read()
     assert found.seconds == (0.5, 0.5, 0.5)
-    assert found.mode == "benchmark.pedantic(...)"
     assert found.turns == (1, 1, 1)
     assert happened == ["begin", "pause", "pause", "pause"]
 
@@ -217,11 +215,26 @@ def test_a_plan_fixes_rounds_and_calls(make_benchmark, drive, work):
     assert (found.rounds, found.iterations) == (12, 3)
 
 
+@pytest.mark.parametrize(("min_rounds", "rounds"), [(7, 12), (8, 8)])
+def test_a_plan_does_not_govern_what_is_made_otherwise(
+    make_benchmark, drive, work, min_rounds, rounds
+):
+    told = (
+        "pytest-benchmark benchmark(...) min_rounds=7 max_time=1.0 min_time=5e-06 "
+        "timer=time.perf_counter"
+    )
+    governing = Rounds(rounds=12, iterations=3, workload=told)
+    fixture = make_benchmark(min_rounds=min_rounds)
+    driver, _ = drive(fixture, governing=governing)
+    fixture(work)
+    assert driver.read().rounds == rounds
+
+
 def test_the_workload_names_what_makes_the_rounds(make_benchmark, drive, work):
     fixture = make_benchmark(min_rounds=7, disable_gc=True)
     driver, _ = drive(fixture, governing=Rounds(rounds=12, iterations=3))
     fixture(work)
-    assert driver.workload(driver.read()) == (
+    assert driver.workload == (
         "pytest-benchmark benchmark(...) min_rounds=7 max_time=1.0 min_time=5e-06 "
         "timer=time.perf_counter disable_gc=True"
     )
@@ -233,7 +246,7 @@ def test_the_workload_of_pedantic_has_no_options_that_mean_nothing_there(
     fixture = make_benchmark(min_rounds=7)
     driver, _ = drive(fixture)
     fixture.pedantic(work)
-    told = driver.workload(driver.read())
+    told = driver.workload
     assert told == "pytest-benchmark benchmark.pedantic(...) timer=time.perf_counter"
 
 
@@ -321,9 +334,8 @@ def test_a_version_without_the_private_names_is_read_all_the_same(drive, work):
     found = driver.read()
     assert found.seconds == (0.5,) * 3
     assert found.turns == (3,)
-    assert found.mode == "benchmark"
     assert happened == []
-    assert driver.workload(found) == "pytest-benchmark benchmark"
+    assert driver.workload == "pytest-benchmark benchmark"
 
 
 # drawing

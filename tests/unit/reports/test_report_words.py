@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pytest_perfgate.gate.suite import SEVERITY
-from pytest_perfgate.model import METRICS, Outcome, Reason, Verdict
+from pytest_perfgate.model import METRICS, ROUND_LATENCY, Outcome, Reason, Verdict
 from pytest_perfgate.reports import words
 
 
@@ -225,3 +225,15 @@ def test_runs_that_were_not_used_are_listed_a_few_and_counted():
     runs = [f"run {number}: busy" for number in range(1, 6)]
     assert list(words.not_used(runs[:3])) == [f"not used: {run}" for run in runs[:3]]
     assert list(words.not_used(runs))[3:] == ["not used: 2 more, listed in report.json"]
+
+
+def test_a_tail_of_rounds_is_called_one(make_judgement):
+    def name(statistic, metric):
+        judgement = make_judgement(
+            metric, statistic, Outcome.UNCHANGED, Reason.WITHIN_BUDGET
+        )
+        return words.statistic_name(judgement)
+
+    assert name("p99", ROUND_LATENCY) == "latency·p99 of rounds"
+    assert name("median", ROUND_LATENCY) == "latency·median"
+    assert name("p99", METRICS["latency"]) == "latency·p99"

@@ -1,12 +1,12 @@
 """Rounds of pytest-benchmark as a measurement of ours, on a device with a script."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.interop import pytest_benchmark as interop
-from pytest_perfgate.model import Plan
 from pytest_perfgate.workloads.benchmark import BenchmarkRounds
 
 ID = "a.py::b"
@@ -50,11 +50,16 @@ def test_the_plan_counts_rounds_and_their_calls(take, make_fake):
 
 
 def test_a_stored_plan_governs(take, make_fake):
-    plan = Plan(iterations=8, warmup=0, inner_loop=2)
-    rounds, benchmark = take(device=scripted(make_fake, seconds=0.3), plans={ID: plan})
-    benchmark(lambda: None)
-    measured = rounds.measurement().plan
-    assert (measured.iterations, measured.inner_loop) == (8, 2)
+    def measured(plan=None):
+        device = scripted(make_fake, seconds=0.3)
+        rounds, benchmark = take(device=device, plans={ID: plan} if plan else {})
+        benchmark(lambda: None)
+        return rounds.measurement().plan
+
+    own = measured()
+    assert (own.iterations, own.inner_loop) == (5, 1)
+    stored = replace(own, iterations=8, inner_loop=2)
+    assert measured(stored) == stored
 
 
 def test_the_first_run_governs_the_others(take, make_fake):
