@@ -88,3 +88,35 @@ class Unreachable(GitHubError):
 
 class BadAnswer(GitHubError):
     """The answer is not what the API promises: a login page, a foreign link."""
+
+
+class BaseTreeError(PerfGateError):
+    """The base tree of a paired measurement cannot be had."""
+
+
+class NotARepository(BaseTreeError, UsageError):
+    """There is no git repository to take another commit from."""
+
+
+class UnknownRef(BaseTreeError, UsageError):
+    """git knows no commit of that name."""
+
+
+class ShallowClone(BaseTreeError, UsageError):
+    """The clone's history is cut off before the merge base."""
+
+
+class UnrelatedHistories(BaseTreeError, UsageError):
+    """Two commits have no ancestor in common."""
+
+
+class WorktreeFailed(BaseTreeError):
+    """The base commit cannot be checked out."""
+
+
+class BaseSetupFailed(BaseTreeError):
+    """The user's command that prepares the base tree failed."""
+
+
+class BasePythonUnusable(BaseTreeError, UsageError):
+    """The interpreter named for the base tree cannot run its workers."""

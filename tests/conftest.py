@@ -1,3 +1,63 @@
 """What several kinds of tests need."""
 
+import os
+import subprocess
+
+import pytest
+
 pytest_plugins = ["pytester"]
+
+
+class Checkout:
+    """A small git repository, and the candidate's working tree."""
+
+    def __init__(self, path):
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments):
+        """Run git; returns what it prints."""
+        done = subprocess.run(
+            ["git", "-C", self.path, *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    def write(self, files):
+        """Write texts, by path."""
+        for name, text in files.items():
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return self
+
+    def commit(self, message="work"):
+        """Commit everything; returns the hash."""
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def state(self):
+        """All that a measurement must leave as it was: files, refs, worktrees."""
+        kept = {
+            str(path.relative_to(self.path)): path.read_bytes()
+            for path in sorted(self.path.rglob("*"))
+            if path.is_file() and not path.is_symlink()
+        }
+        return kept, self.git("worktree", "list")
+
+
+@pytest.fixture
+def make_checkout(monkeypatch, tmp_path):
+    """Make repositories that no setting of the user's touches."""
+    for name in [n for n in os.environ if n.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "a@example.com")
+    return lambda name="project": Checkout(tmp_path / name)
