@@ -31,8 +31,9 @@ from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report
-from pytest_perfgate.reports import html, markdown, terminal, update
+from pytest_perfgate.reports import terminal, update
 from pytest_perfgate.reports.layout import Line, line
+from pytest_perfgate.reports.report_files import report_files
 from pytest_perfgate.settings import ItemSettings, Settings
 from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
 from pytest_perfgate.store.atomic import write_atomically
@@ -353,17 +354,19 @@ class Conduct:
         )
         if self._prepared:
             self._folder.write_report(self._report)
-            for name, text in (
-                ("report.md", markdown.render(self._report)),
-                ("report.html", html.render(self._report)),
-            ):
+            for name, text in report_files(self._report):
                 write_atomically(self._folder.path / name, text.encode())
             self._folder.release()
         return code
 
     def _make_report(self, code: int, *, interrupted: bool, problem: str) -> Report:
         results = with_q_values(self.all_results())
-        summary = summary_sentence(results, anything_measured=self.anything_measured)
+        summary = summary_sentence(
+            results,
+            anything_measured=self.anything_measured,
+            interrupted=interrupted,
+            failed=bool(problem),
+        )
         cost = self._campaign.cost if self._campaign else None
         return Report(
             created=_now(),
@@ -371,7 +374,7 @@ class Conduct:
             environment=self._ledger.environment,
             results=results,
             exit_code=code,
-            summary=f"interrupted; so far {summary}" if interrupted else summary,
+            summary=summary,
             policy=self._settings.given,
             cost={
                 "runs": cost.runs,

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 
 from pytest_perfgate import __version__
-from pytest_perfgate.cli import baselines, comment, report
+from pytest_perfgate.cli import baselines, comment, gate, report
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 
 USAGE, INTERNAL = 4, 3
 Command = Callable[[argparse.Namespace], int]
-_COMMANDS = (report, comment, baselines)
+_COMMANDS = (report, gate, comment, baselines)
 """In the order in which `perfgate --help` lists them."""
 
 

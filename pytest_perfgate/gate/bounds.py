@@ -75,9 +75,14 @@ def is_futile(found: Estimate, bar: Bar, look: Look) -> bool:
     return half_width(found, alpha=alpha, runs=runs, sessions=False) >= bar.theta
 
 
+def fresh_level(comparisons: int) -> float:
+    """Give how small the p-value of fresh pairs must be among so many comparisons."""
+    return min(_FRESH_P, _FRESH_FAMILY / comparisons)
+
+
 def is_confirmed(found: Estimate, bar: Bar, look: Look, *, suspect: bool) -> bool:
     """Tell whether fresh pairs of base and candidate bear out what was flagged."""
-    enough = min(_FRESH_P, _FRESH_FAMILY / look.comparisons)
+    enough = fresh_level(look.comparisons)
     confirmed = (found.delta > bar.theta) & (found.p_worse < enough)
     if suspect:
         confirmed &= found.lower(_FRESH_SUSPECT_LEVEL) > bar.theta

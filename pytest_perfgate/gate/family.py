@@ -40,12 +40,13 @@ def with_q_values(results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, 
     an anchor. Counts are no tests. The floor is none either: it is only heard
     where the median is in doubt, which would fill the family with the worst.
     """
-    tested = [one.p_identity for result in results for one in _tests(result)]
+    tested = [one.p_identity for result in results for one in tests_of(result)]
     found = iter(q_values(tested))
     return tuple(_filled(result, found) for result in results)
 
 
-def _tests(result: BenchmarkResult) -> Iterator[Comparison]:
+def tests_of(result: BenchmarkResult) -> Iterator[Comparison]:
+    """Yield what was put to a test of a benchmark."""
     for judgement in result.judgements:
         if judgement.comparison is not None and _is_test(judgement):
             yield judgement.comparison

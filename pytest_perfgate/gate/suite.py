@@ -7,6 +7,7 @@ from pytest_perfgate.model import BenchmarkResult, Outcome, Reason
 
 EXIT_GREEN = 0
 EXIT_RED = 1
+EXIT_INTERRUPTED = 2
 EXIT_INTERNAL = 3
 EXIT_NOTHING = 5
 EXIT_NO_BASELINE = 10
@@ -24,15 +25,18 @@ _CODES = {
     Outcome.NO_BASELINE: EXIT_NO_BASELINE,
     Outcome.INCONCLUSIVE: EXIT_INCONCLUSIVE,
 }
-_PRECEDENCE = (
+PRECEDENCE = (
     EXIT_INTERNAL,
     EXIT_RED,
+    EXIT_INTERRUPTED,
     EXIT_INVALID,
     EXIT_INCOMPARABLE,
     EXIT_MISSING,
     EXIT_NO_BASELINE,
     EXIT_INCONCLUSIVE,
+    EXIT_NOTHING,
 )
+"""Which of several exit codes wins."""
 
 SEVERITY = (
     Outcome.REGRESSED,
@@ -71,7 +75,7 @@ def exit_codes(
         forgiven.add(EXIT_INCONCLUSIVE)
     counting = [result for result in results if not result.absorbed]
     asked = {_CODES.get(result.verdict.outcome, EXIT_GREEN) for result in counting}
-    return tuple(code for code in _PRECEDENCE if code in asked - forgiven)
+    return tuple(code for code in PRECEDENCE if code in asked - forgiven)
 
 
 def exit_code(
@@ -105,9 +109,24 @@ def exit_code(
 
 
 def summary_sentence(
-    results: Sequence[BenchmarkResult], *, anything_measured: bool = True
+    results: Sequence[BenchmarkResult],
+    *,
+    anything_measured: bool = True,
+    interrupted: bool = False,
+    failed: bool = False,
 ) -> str:
-    """Say the outcome of a session in one line of words, worst first."""
+    """Say the outcome of a session in one line of words, worst first.
+
+    Parameters
+    ----------
+    failed : something failed that is no benchmark's verdict
+    """
+    text = _sentence(results, anything_measured=anything_measured)
+    text = f"interrupted; so far {text}" if interrupted else text
+    return f"{text}; and something else failed" if failed else text
+
+
+def _sentence(results: Sequence[BenchmarkResult], *, anything_measured: bool) -> str:
     if not results or not anything_measured:
         counted = f" ({_counted(results)})" if results else ""
         return f"nothing was measured{counted}: this says nothing about performance"

@@ -1,10 +1,16 @@
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.fake import FakeDevice, parse_script
+
+ROOT = str(Path(__file__).parents[2])
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)  # for the helpers that several test files share
 
 
 class Ticking:
