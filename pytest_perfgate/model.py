@@ -78,6 +78,7 @@ class Reason(StrEnum):
     METRIC_DIFFERS = "metric-differs"
     BUSY = "busy"
     THROTTLED = "throttled"
+    DEVICE_LOST = "device-lost"
     WORKER_LOST = "worker-lost"
     TIMED_OUT = "timed-out"
     BASE_NOT_MEASURED = "base-not-measured"
@@ -187,12 +188,18 @@ class Plan:
         _check(self.inner_loop >= 1, self, "inner_loop", self.inner_loop)
 
 
+UNFIT = frozenset({Reason.BUSY, Reason.THROTTLED, Reason.DEVICE_LOST})
+"""Why a run says nothing at all, as told by the device itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Evidence from outside the samples that a run was disturbed."""
 
     blocks: int = 0
     disturbed_blocks: int = 0
+    repeated_blocks: int = 0
+    """Disturbed blocks that were discarded and measured again."""
     cpu_share: float | None = None
     """CPU time ÷ wall time over the measured blocks."""
     involuntary_switches: int | None = None
@@ -200,6 +207,13 @@ class Health:
     steady: bool = True
     """False where the warm-up never settled within its bound."""
     evidence: tuple[str, ...] = ()
+    unfit: Reason | None = None
+    """Why the run is not to be used at all; None where it may be."""
+    device: Mapping[str, float] = field(default_factory=dict)
+    """What the driver told of the GPU meanwhile: `sm_clock_mhz` and the like."""
+
+    def __post_init__(self) -> None:
+        _check(self.unfit is None or self.unfit in UNFIT, self, "unfit", self.unfit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +259,9 @@ class RunSummary:
     alone: bool = False
     samples: Mapping[str, int] = field(default_factory=dict)
     """By metric: how many values it had, where not one an iteration."""
+    device: Mapping[str, float] = field(default_factory=dict)
+    """What the driver told of the GPU during the run: `sm_clock_mhz` (median
+    over the blocks) and the like; empty where there is no driver."""
 
     def __post_init__(self) -> None:
         _check(self.iterations >= 1, self, "iterations", self.iterations)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from pytest_perfgate.model import BenchmarkResult, Outcome, Report
 from pytest_perfgate.reports import terminal, update
 from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.reports.report_files import report_files
+from pytest_perfgate.reports.words import counted
 from pytest_perfgate.settings import ItemSettings, Settings
 from pytest_perfgate.store import BaselineStore, RunFolder, environment_digest
 from pytest_perfgate.store.atomic import write_atomically
@@ -196,6 +198,8 @@ class Conduct:
                 launcher=launcher,
                 judge=self._verdicts,
                 progress=progress.TerminalProgress(stream, width=_columns()),
+                # what is fake recovers at once
+                sleep=_no_time_passes if self._fake else time.sleep,
             ),
             seed=self._settings.seed,
             max_total_s=self._settings.max_total_s,
@@ -381,6 +385,7 @@ class Conduct:
                 "workers": cost.workers,
                 "seconds": round(cost.seconds, 3),
             }
+            | ({"waited_s": round(cost.waited_s, 3)} if cost.waited_s else {})
             if cost
             else {},
             interrupted=interrupted,
@@ -388,6 +393,7 @@ class Conduct:
             problem=problem,
             notes=(
                 *self._ledger.notes,
+                *self._left_out(),
                 *((self._past.problem,) if self._past.problem else ()),
             ),
         )
@@ -408,6 +414,15 @@ class Conduct:
         """Keep something to be told at the end, once."""
         self._ledger.note(text)
 
+    def _left_out(self) -> Iterator[str]:
+        """Say that there is something which a green verdict does not show."""
+        count = sum(len(result.discarded) for result in self.all_results())
+        if count:
+            yield (
+                f"{counted(count, 'run')} not used, or not whole; the reasons "
+                "are in the report, and shown with -v"
+            )
+
     def plan_lines(self) -> Iterator[str]:
         """Return the plan for `--collect-only`."""
         bounds = (self._settings.runs_min, self._settings.runs_max)
@@ -421,6 +436,10 @@ class Conduct:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _no_time_passes(seconds: float) -> None:
+    """Wait on a clock that is not real."""
 
 
 def _columns() -> int:

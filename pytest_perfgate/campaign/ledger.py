@@ -11,6 +11,8 @@ from pytest_perfgate.store import decode_environment, decode_measurement
 
 REPEATS = 3
 """How many disturbed or lost runs of a benchmark are made again."""
+UNFIT_REPEATS = 3
+"""How many runs in a row that the device made worthless are made again."""
 SAME_LOSSES = 2
 """The same crash or hang so many times ends a benchmark."""
 ENDED_SESSION = "ended its worker's session"
@@ -39,6 +41,18 @@ class Loss:
     tail: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """A run that is not used at all, for what the device told of itself."""
+
+    run: int
+    reason: Reason
+    evidence: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "; ".join((self.reason, *self.evidence))
+
+
 @dataclass(slots=True, kw_only=True)
 class Entry:
     """One item: what its runs brought."""
@@ -51,6 +65,10 @@ class Entry:
     """pytest's reports in the form in which they travel, by run."""
     failures: list[Failure] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
+    unfit: list[Unfit] = field(default_factory=list)
+    unfit_in_a_row: int = 0
+    refusal: Unfit | None = None
+    """Why the machine is not fit to measure it at all."""
     skipped_runs: list[int] = field(default_factory=list)
     tracer: str | None = None
     unreadable: bool = False
@@ -79,6 +97,13 @@ class Entry:
         return [number for number, run in self.runs.items() if _disturbed(run)]
 
     @property
+    def unfit_for_good(self) -> Unfit | None:
+        """Return why no run of it can be used, where waiting did not help."""
+        if self.refusal is None and self.unfit_in_a_row > UNFIT_REPEATS:
+            return self.unfit[-1]
+        return self.refusal
+
+    @property
     def lost_for_good(self) -> bool:
         """Whether it died the same way often enough to expect it again."""
         ways = [loss.how for loss in self.losses]
@@ -93,6 +118,7 @@ class Entry:
             or self.skipped_runs
             or self.tracer
             or self.lost_for_good
+            or self.unfit_for_good
         )
 
     def wants(self, target: int) -> bool:
@@ -184,8 +210,26 @@ class Ledger:
         failed = any(failure.run == self._run for failure in entry.failures)
         # timings of a body that raised are neither compared nor kept
         if entry.pending and not failed and self._run not in entry.skipped_runs:
-            entry.runs[self._run] = dict(entry.pending)
+            self._keep(entry)
         entry.pending.clear()
+
+    def _keep(self, entry: Entry) -> None:
+        """Keep what a run brought, unless the device made it worthless."""
+        healths = [measured.health for measured in entry.pending.values()]
+        reason = next((health.unfit for health in healths if health.unfit), None)
+        if reason is None:
+            entry.runs[self._run] = dict(entry.pending)
+            entry.unfit_in_a_row = 0
+            return
+        said = dict.fromkeys(e for health in healths for e in health.evidence)
+        unfit = Unfit(run=self._run, reason=reason, evidence=tuple(said))
+        entry.unfit.append(unfit)
+        entry.unfit_in_a_row += 1
+
+    def refuse(self, reason: Reason, evidence: tuple[str, ...]) -> None:
+        """Measure nothing: the machine is not fit for it."""
+        for entry in self.entries.values():
+            entry.refusal = Unfit(run=0, reason=reason, evidence=evidence)
 
     def _take_traced(self, record: Record) -> None:
         self.entries[record["nodeid"]].tracer = record["tracer"]
@@ -250,16 +294,20 @@ def _text(report: dict[str, Any]) -> str:
 
 
 def discarded(entry: Entry) -> tuple[str, ...]:
-    """List the runs that were not used, each with its reason."""
+    """List the runs and blocks that were not used, each with its reason."""
     lost = [f"run {loss.run}: {loss.how}" for loss in entry.losses]
+    unfit = [f"run {one.run}: {one}" for one in entry.unfit]
     disturbed = [
         f"run {number}: {'; '.join(evidence)}"
-        for number in entry.disturbed_runs
-        if (evidence := dict.fromkeys(_evidence(entry, number)))
+        for number, run in entry.all_runs.items()
+        if (evidence := dict.fromkeys(_evidence(run)))
     ]
-    return (*lost, *disturbed)
+    return (*lost, *unfit, *disturbed)
 
 
-def _evidence(entry: Entry, number: int) -> Iterator[str]:
-    for measurement in entry.runs[number].values():
-        yield from measurement.health.evidence
+def _evidence(run: Mapping[str, Measurement]) -> Iterator[str]:
+    """Yield why a run, or some of its blocks, had to be made again."""
+    again = _disturbed(run)
+    for measurement in run.values():
+        if again or measurement.health.repeated_blocks:
+            yield from measurement.health.evidence

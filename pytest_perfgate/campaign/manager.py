@@ -18,6 +18,8 @@ from pytest_perfgate.protocol import Record
 
 CONFIRMING_RUNS = 5
 RECORDING_RUNS = 10
+RECOVERY_S = 5.0
+"""What a throttled or busy device is given first; twice as much each time after."""
 _FRUITLESS = 2
 """So many workers in a row that open no benchmark end the campaign."""
 
@@ -94,6 +96,7 @@ class Doors:
     progress: Progress
     clock: Callable[[], float] = time.monotonic
     """Seconds."""
+    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,6 +106,8 @@ class Cost:
     runs: int = 0
     workers: int = 0
     seconds: float = 0.0
+    waited_s: float = 0.0
+    """For a device that had to recover."""
 
 
 class Campaign:
@@ -130,6 +135,7 @@ class Campaign:
         self._judge = doors.judge
         self._progress = doors.progress
         self._clock = doors.clock
+        self._sleep = doors.sleep
         self._seed = seed
         self._begun = doors.clock()
         self._until = None if max_total_s is None else self._begun + max_total_s
@@ -183,10 +189,24 @@ class Campaign:
             wanting = [entry for entry in entries if entry.wants(target)]
             if not wanting:
                 return
+            self._let_it_recover(wanting)
             self._announce(wanting, target)
             begun = self._clock()
             self._make_run(wanting)
             self._pass_s.append((self._clock() - begun) / len(wanting))
+
+    def _let_it_recover(self, wanting: Sequence[Entry]) -> None:
+        """Wait longer after each run in a row that the device made worthless."""
+        worst = max(entry.unfit_in_a_row for entry in wanting)
+        if not worst:
+            return
+        pause_s = RECOVERY_S * 2 ** (worst - 1)
+        if self._until is not None:
+            pause_s = max(0.0, min(pause_s, self._until - self._clock()))
+        self._sleep(pause_s)
+        self.cost.waited_s += pause_s
+        if self._until is not None and self._clock() >= self._until:
+            self.out_of_time = True
 
     def _announce(self, wanting: Sequence[Entry], target: int) -> None:
         done = min(len(entry.sound_runs) for entry in wanting)

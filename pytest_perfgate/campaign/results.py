@@ -7,6 +7,7 @@ from pytest_perfgate.campaign.ledger import (
     Entry,
     Failure,
     Loss,
+    Unfit,
     discarded,
 )
 from pytest_perfgate.campaign.missing import missing, unreadable
@@ -43,8 +44,15 @@ def _unmeasured(entry: Entry, shelf: Shelf) -> list[BenchmarkResult] | None:
     if entry.tracer:
         detail = f"{entry.tracer} is active: it slows what is measured"
         return [_error(entry, Reason.TRACED, detail=detail)]
+    return _given_up(entry)
+
+
+def _given_up(entry: Entry) -> list[BenchmarkResult] | None:
+    """Return what ends a benchmark whose runs went wrong too often."""
     if entry.lost_for_good:
         return [_lost(entry, entry.losses)]
+    if entry.unfit_for_good:
+        return [_unfit(entry, entry.unfit_for_good)]
     return None
 
 
@@ -104,7 +112,19 @@ def _lost(entry: Entry, losses: Sequence[Loss]) -> BenchmarkResult:
     return _result(entry, entry.nodeid, verdict, text=last.tail)
 
 
+def _unfit(entry: Entry, unfit: Unfit) -> BenchmarkResult:
+    told = "; ".join(unfit.evidence)
+    if entry.unfit:
+        told = f"{len(entry.unfit)} runs not used, the last: {told}"
+    verdict = Verdict(outcome=Outcome.INVALID, reason=unfit.reason, detail=told)
+    return _result(entry, entry.nodeid, verdict)
+
+
 def _nothing(entry: Entry, *, out_of_time: bool) -> Verdict:
+    if entry.unfit:
+        last = entry.unfit[-1]
+        detail = f"{len(entry.unfit)} runs not used; {'; '.join(last.evidence)}"
+        return Verdict(outcome=Outcome.INVALID, reason=last.reason, detail=detail)
     if entry.losses:
         detail = ", ".join(loss.how for loss in entry.losses)
         return Verdict(

@@ -80,6 +80,7 @@ def summarise(
             for samples in measurement.samples
             if len(samples.values) != measurement.plan.iterations
         },
+        device=measurement.health.device,
     )
 
 

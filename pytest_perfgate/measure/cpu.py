@@ -6,6 +6,7 @@ from itertools import repeat
 
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.memory import host_peak
 
 Clock = Callable[[], int]
@@ -16,6 +17,8 @@ class CpuDevice:
 
     name = "cpu"
     fake = False
+    telemetry: Telemetry | None = None
+    """The guard of the processor has all there is to say."""
 
     def __init__(
         self, *, clock: Clock = time.perf_counter_ns, guard: CpuGuard | None = None

@@ -11,7 +11,7 @@ import math
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,23 +132,40 @@ def _pushed_aside(use: BlockUse) -> str | None:
 
 
 def judge_blocks(
-    uses: Sequence[BlockUse], *, cores: int, steady: bool = True
+    uses: Sequence[BlockUse],
+    *,
+    cores: int,
+    steady: bool = True,
+    repeated: Sequence[str] = (),
 ) -> Health:
-    """Health of a run from what its measured blocks used."""
+    """Health of a run from what its measured blocks used.
+
+    Parameters
+    ----------
+    repeated : why each block was disturbed that was discarded and measured
+        again; they count as disturbed ones, so that repeating hides nothing
+    """
     found = [reason for use in uses if (reason := why_disturbed(use, cores=cores))]
     wall = sum(use.wall_ns for use in uses)
+    made = len(uses) + len(repeated)
     return Health(
         blocks=len(uses),
         disturbed_blocks=len(found),
+        repeated_blocks=len(repeated),
         cpu_share=sum(use.cpu_ns for use in uses) / wall if wall else None,
         involuntary_switches=sum(use.involuntary for use in uses),
-        disturbed=len(found) > DISTURBED_RUN_SHARE * len(uses),
+        disturbed=len(found) + len(repeated) > DISTURBED_RUN_SHARE * made,
         steady=steady,
-        evidence=tuple(
-            f"{found.count(reason)} of {len(uses)} blocks {reason}"
-            for reason in sorted(set(found))
+        evidence=(
+            *_told(repeated, f"of {made} blocks discarded and measured again:"),
+            *_told(found, f"of {len(uses)} blocks"),
         ),
     )
+
+
+def _told(reasons: Sequence[str], of: str) -> Iterator[str]:
+    for reason in sorted(set(reasons)):
+        yield f"{reasons.count(reason)} {of} {reason}"
 
 
 class CpuGuard:

@@ -13,6 +13,8 @@ from typing import Any
 from pytest_perfgate.errors import DeviceUnavailable
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.health import Telemetry
+from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, open_telemetry
 
 _TRIAL_CYCLES = 10_000_000
 
@@ -35,7 +37,15 @@ def open_cuda(name: str) -> "CudaDevice":
             "use --perfgate-device=cpu, or look at CUDA_VISIBLE_DEVICES"
         )
     torch.cuda.set_device(index)
-    return CudaDevice(torch.cuda, index)
+    return CudaDevice(torch.cuda, index, telemetry=_telemetry(torch.cuda, index))
+
+
+def _telemetry(cuda: Any, index: int) -> Telemetry:  # noqa: ANN401 (a module)
+    # never by the integer: the driver counts in another order than CUDA
+    uuid = getattr(cuda.get_device_properties(index), "uuid", None)
+    if uuid is None:
+        return SilentTelemetry("this version of torch does not tell the GPU's UUID")
+    return open_telemetry(str(uuid))
 
 
 class CudaDevice:
@@ -50,10 +60,12 @@ class CudaDevice:
         *,
         clock: Callable[[], int] = time.perf_counter_ns,
         guard: CpuGuard | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self.name = f"cuda:{index}"
         self.now_ns = clock
         self.tick_s = time.get_clock_info("perf_counter").resolution
+        self.telemetry = telemetry
         self._cuda = cuda
         self._index = index
         self._guard = CpuGuard() if guard is None else guard

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from pytest_perfgate.errors import DeviceUnavailable, UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
+from pytest_perfgate.measure.health import Telemetry
 
 _SPEC = re.compile(r"auto|cpu|cuda(:\d+)?")
 _PROBE = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
@@ -41,6 +42,11 @@ class Device(Protocol):
     @property
     def stretches(self) -> bool:
         """Whether `stretch` does anything; if not, it need not be called."""
+        ...
+
+    @property
+    def telemetry(self) -> Telemetry | None:
+        """Who tells of the device's health; None where nobody does."""
         ...
 
     def begin(self, benchmark: str, *, run: int, slowdown: float) -> None:

@@ -14,7 +14,10 @@ The script is JSON::
                                  "iteration_sd": 0.01, "factor": 1.0,
                                  "runs": {"4": {"factor": 1.2,
                                                 "disturbed": true,
-                                                "steady": false}},
+                                                "disturbed_blocks": [0, 2],
+                                                "steady": false,
+                                                "gpu": {"throttled": 0.2}}},
+                                 "gpu": {"sm_mhz": 1980},
                                  "factor_from": "mylib.core:SLOWNESS",
                                  "parts": {"first": 5.0},
                                  "device": 0.9, "peak_memory": 4096},
@@ -30,7 +33,16 @@ it; without one a piece of work takes a millisecond. Every key is optional.
     Standard deviations of the log: between runs, and within one.
 `factor`, `runs`
     Multiplies every duration; `runs` adds to it by the number of the run, and
-    says whether that run is disturbed or never steady.
+    says whether that run is disturbed or never steady. `disturbed_blocks`
+    counts every measured block from 0, those that are repeated, too.
+`gpu`
+    Without it nobody tells of a GPU's health. `sm_mhz`, `temperature_c`,
+    `warmed_c`, `pcie_width`; `throttled` and `power_capped`, shares of the time;
+    `foreign`, names of processes of others that come during the run; `lost` and
+    `blind`, after so many readings. That of a run is laid over the benchmark's.
+`machine`, beside `benchmarks`
+    What the manager finds before the first run: `foreign` processes and `busy_s`
+    until they are gone, `hot_s` until it has cooled, `throttled_s`, `lost`.
 `factor_from`
     `module:attribute` of the code under test: a number that multiplies too, read
     anew for each measurement, so that two trees of one library take the times
@@ -65,6 +77,7 @@ from typing import Any
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
 from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.fake_gpu import FakeGpu, GpuScript, MachineScript
 
 _PHASE_SHARE = 0.2
 _NORMAL = NormalDist()
@@ -76,7 +89,9 @@ class RunScript:
 
     factor: float = 1.0
     disturbed: bool = False
+    disturbed_blocks: tuple[int, ...] = ()
     steady: bool = True
+    gpu: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +108,7 @@ class BenchmarkScript:
     values: tuple[float, ...] = ()
     device: float | None = None
     peak_memory: int | None = None
+    gpu: Mapping[str, Any] = field(default_factory=dict)
 
     def share(self, part: str) -> float:
         usual = _PHASE_SHARE if part.startswith("phase:") else 1.0
@@ -110,6 +126,7 @@ class Script:
     software: Mapping[str, Any] = field(default_factory=dict)
     salt: int = 0
     benchmarks: Mapping[str, BenchmarkScript] = field(default_factory=dict)
+    machine: MachineScript | None = None
 
     def governing(self, benchmark: str) -> BenchmarkScript:
         for pattern, script in self.benchmarks.items():
@@ -141,7 +158,11 @@ def parse_script(raw: Mapping[str, Any], *, where: str = "fake device") -> Scrip
         pattern: _law(law, where=f"{where}: {pattern}")
         for pattern, law in raw.get("benchmarks", {}).items()
     }
-    return Script(**{**raw, "benchmarks": laws})
+    machine = raw.get("machine")
+    if machine is not None:
+        _check_keys(machine, MachineScript, where=f"{where}: machine")
+        machine = MachineScript(**machine)
+    return Script(**{**raw, "benchmarks": laws, "machine": machine})
 
 
 def _law(raw: Mapping[str, Any], *, where: str) -> BenchmarkScript:
@@ -149,6 +170,8 @@ def _law(raw: Mapping[str, Any], *, where: str) -> BenchmarkScript:
     _check_mapping(raw.get("runs", {}), where=f"{where}: runs")
     for run in raw.get("runs", {}).values():
         _check_keys(run, RunScript, where=where)
+    for part in (raw, *raw.get("runs", {}).values()):
+        _check_keys(part.get("gpu", {}), GpuScript, where=f"{where}: gpu")
     runs = {str(run): RunScript(**given) for run, given in raw.get("runs", {}).items()}
     return BenchmarkScript(
         **{**raw, "runs": runs, "values": tuple(raw.get("values", ()))}
@@ -192,6 +215,7 @@ class FakeDevice:
         self._clock_ns = 0
         self._kept_waiting_ns = 0
         self._stages_in_round = False
+        self._block = -1
         self.begin("", run=0, slowdown=0.0)
 
     @classmethod
@@ -214,7 +238,13 @@ class FakeDevice:
         self._restart("warm-up")
 
     def measuring(self) -> None:
+        self._block = -1
         self._restart("measured")
+
+    @property
+    def telemetry(self) -> FakeGpu | None:
+        gpu = {**self._law.gpu, **self._this_run.gpu}
+        return FakeGpu(GpuScript(**gpu), self.now_ns) if gpu else None
 
     def _restart(self, phase: str) -> None:
         self._phase = phase
@@ -258,7 +288,8 @@ class FakeDevice:
         return (second - first) / 1e9
 
     def reading(self, *, closing: bool) -> Reading:
-        del closing
+        if not closing:
+            self._block += 1
         return Reading(
             wall_ns=self._clock_ns,
             cpu_ns=self._clock_ns,
@@ -276,7 +307,8 @@ class FakeDevice:
     def _advance(self, part: str, *, times: int = 1) -> None:
         step = max(1, round(self._seconds(part) * times * 1e9))
         self._clock_ns += step
-        if self._this_run.disturbed:
+        run = self._this_run
+        if run.disturbed or self._block in run.disturbed_blocks:
             self._kept_waiting_ns += step // 2
 
     def _seconds(self, part: str) -> float:

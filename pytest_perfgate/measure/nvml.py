@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any
 
 
@@ -56,7 +57,7 @@ def device_names() -> tuple[str, ...]:
 def driver_version() -> str | None:
     """Ask the driver for its version; None without a driver."""
     with _session() as nvml:
-        return None if nvml is None else _text(nvml.nvmlSystemGetDriverVersion())
+        return None if nvml is None else text_of(nvml.nvmlSystemGetDriverVersion())
 
 
 def _find(gpus: tuple[Gpu, ...], entry: str) -> Gpu | None:
@@ -73,20 +74,47 @@ def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401 (an untyped module)
     except nvml.NVMLError:
         memory = None  # shared with the host on some boards
     return Gpu(
-        name=_text(nvml.nvmlDeviceGetName(handle)),
-        uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+        name=text_of(nvml.nvmlDeviceGetName(handle)),
+        uuid=text_of(nvml.nvmlDeviceGetUUID(handle)),
         memory_bytes=memory,
+    )
+
+
+def import_binding() -> Any:  # noqa: ANN401 (an untyped module)
+    """Import the module pynvml, whatever it has to say about itself."""
+    with warnings.catch_warnings():
+        # one distribution of this module warns at import; under -W error that
+        # would take the session down for a matter of packaging
+        warnings.simplefilter("ignore")
+        import pynvml
+    return pynvml
+
+
+def packaging_hint() -> str | None:
+    """Say what is wrong where an old distribution provides the module pynvml.
+
+    `pynvml` up to 11.5 lays a package of that name over the module of
+    nvidia-ml-py, which we need; from 13 on it makes every import warn, and
+    under `-W error` even that of torch fail.
+    """
+    try:
+        version = metadata.version("pynvml")
+    except metadata.PackageNotFoundError:
+        return None
+    major = version.partition(".")[0]
+    if major.isdigit() and int(major) == 12:
+        return None  # no more than some helpers on top of nvidia-ml-py
+    does = "hides" if major.isdigit() and int(major) < 12 else "makes torch warn of"
+    return (
+        f"the deprecated distribution pynvml {version} {does} nvidia-ml-py: "
+        "pip uninstall pynvml, then pip install --force-reinstall nvidia-ml-py"
     )
 
 
 @contextlib.contextmanager
 def _session() -> Iterator[Any]:
     """Initialise NVML and shut it down; gives None where it cannot be had."""
-    with warnings.catch_warnings():
-        # one distribution of this module warns at import; under -W error that
-        # would take the session down for a matter of packaging
-        warnings.simplefilter("ignore")
-        import pynvml
+    pynvml = import_binding()
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -98,5 +126,6 @@ def _session() -> Iterator[Any]:
         pynvml.nvmlShutdown()
 
 
-def _text(value: str | bytes) -> str:
+def text_of(value: str | bytes) -> str:
+    """Decode what some bindings give as bytes."""
     return value.decode() if isinstance(value, bytes) else value

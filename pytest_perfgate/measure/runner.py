@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.cpu_guard import (
+    DISTURBED_RUN_SHARE,
     BlockUse,
     difference,
     judge_blocks,
     usable_cores,
+    why_disturbed,
 )
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
+from pytest_perfgate.measure.health import Watch
 from pytest_perfgate.measure.warmup import BATCH, FEW, is_steady
 from pytest_perfgate.model import Health
 
@@ -50,6 +53,9 @@ class Request:
 
     count: int
     measured: bool
+    dropped: int = 0
+    """Forget so many of the iterations measured last, first: something took the
+    processor away from them, and these are made in their place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +142,21 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
     recent, warmup, steady = yield from _warm_up(wanted)
     with quiet_garbage() as garbage:
         device.measuring()
-        state = _Measured(device=device, wanted=wanted, garbage=garbage)
+        state = _Measured(
+            device=device,
+            wanted=wanted,
+            garbage=garbage,
+            watch=Watch(device.telemetry),
+            cores=usable_cores(),
+        )
         yield from _measure(state, recent)
+    seen = state.watch.close()
+    health = judge_blocks(
+        state.uses,
+        repeated=state.repeated,
+        cores=state.cores,
+        steady=steady and device.settled(),
+    )
     return Outcome(
         iterations=len(state.host_ns),
         warmup=warmup,
@@ -145,10 +164,8 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
         host_ns=tuple(state.host_ns),
         wall_ns=sum(use.wall_ns for use in state.uses),
         cpu_time_s=tuple(state.cpu_time_s),
-        health=judge_blocks(
-            state.uses, cores=usable_cores(), steady=steady and device.settled()
-        ),
-        remarks=_remarks(garbage),
+        health=seen.added_to(health),
+        remarks=(*_remarks(garbage), *seen.remarks),
     )
 
 
@@ -210,9 +227,13 @@ class _Measured:
     device: Device
     wanted: Recipe
     garbage: Garbage
+    watch: Watch
+    cores: int
     host_ns: list[int] = field(default_factory=list)
     uses: list[BlockUse] = field(default_factory=list)
     cpu_time_s: list[float] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    """Why each of the blocks that were measured again was."""
     uncollected_ns: int = 0
 
 
@@ -223,31 +244,60 @@ def _measure(
     total = state.wanted.iterations
     while total is None or len(state.host_ns) < total:
         recent = recent or state.host_ns
-        count = _block_count(recent, state.wanted) if recent else 1
+        usual = count = _block_count(recent, state.wanted) if recent else 1
         if total is not None:
             count = min(count, total - len(state.host_ns))
-        yield from _block(state, count)
+        repeats = _repeats(total, usual, state.wanted)
+        yield from _block(state, count, repeats=repeats)
         if total is None:
             total = calibrate(recent or state.host_ns, state.wanted)
 
 
-def _block(state: _Measured, count: int) -> Generator[Request, Sequence[int], None]:
-    device = state.device
-    with state.garbage.block():
-        before = device.reading(closing=False)
-        times = yield Request(count=count, measured=True)
-        after = device.reading(closing=True)
-    use = difference(before, after)
+def _block(
+    state: _Measured, count: int, *, repeats: int
+) -> Generator[Request, Sequence[int], None]:
+    """Measure one block, and again while it was disturbed and may be repeated."""
+    dropped = 0
+    while True:
+        use, times = yield from _attempt(state, count, dropped=dropped)
+        why = why_disturbed(use, cores=state.cores)
+        if why is None or len(state.repeated) >= repeats:
+            break
+        state.repeated.append(why)
+        dropped = count
     state.host_ns += times
     state.uses.append(use)
     state.cpu_time_s.append(use.cpu_ns / 1e9 / count / state.wanted.inner_loop)
+
+
+def _attempt(
+    state: _Measured, count: int, *, dropped: int
+) -> Generator[Request, Sequence[int], tuple[BlockUse, Sequence[int]]]:
+    device = state.device
+    with state.garbage.block():
+        before = device.reading(closing=False)
+        times = yield Request(count=count, measured=True, dropped=dropped)
+        after = device.reading(closing=True)
+    use = difference(before, after)
     state.uncollected_ns += use.wall_ns
     if state.uncollected_ns >= COLLECT_S * 1e9:  # several turns together
         state.garbage.between()
+        state.watch.look()
         state.uncollected_ns = 0
     if state.wanted.between_blocks is not None:
         device.synchronize()
         state.wanted.between_blocks()
+    return use, times
+
+
+def _repeats(total: int | None, count: int, wanted: Recipe) -> int:
+    """Say how many blocks of a run may be measured again.
+
+    None in a pair: both of its sides take as many turns.
+    """
+    if total is None or wanted.between_blocks is not None:
+        return 0
+    return int(DISTURBED_RUN_SHARE * math.ceil(total / count))
 
 
 def _block_count(recent: Sequence[int], wanted: Recipe) -> int:

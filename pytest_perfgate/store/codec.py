@@ -20,12 +20,14 @@ from collections.abc import Mapping
 
 from pytest_perfgate.model import (
     METRICS,
+    UNFIT,
     Better,
     Environment,
     Health,
     Measurement,
     Metric,
     Plan,
+    Reason,
     Samples,
 )
 from pytest_perfgate.store.fields import Json, Node, Scalar
@@ -202,6 +204,9 @@ def encode_health(health: Health) -> Json:
         disturbed=health.disturbed,
         steady=health.steady,
         evidence=list(health.evidence),
+        repeated_blocks=health.repeated_blocks or None,
+        unfit=health.unfit.value if health.unfit else None,
+        device=dict(health.device) or None,
     )
 
 
@@ -212,7 +217,13 @@ def decode_health(node: Node) -> Health:
         "disturbed",
         "steady",
         "evidence",
-        optional=("cpu_share", "involuntary_switches"),
+        optional=(
+            "cpu_share",
+            "involuntary_switches",
+            "repeated_blocks",
+            "unfit",
+            "device",
+        ),
     )
     return Health(
         blocks=fields["blocks"].integer(minimum=0),
@@ -222,7 +233,24 @@ def decode_health(node: Node) -> Health:
         disturbed=fields["disturbed"].boolean(),
         steady=fields["steady"].boolean(),
         evidence=fields["evidence"].strings(),
+        repeated_blocks=_optional_integer(fields, "repeated_blocks") or 0,
+        unfit=_unfit(fields.get("unfit")),
+        device={
+            name: node.number()
+            for name, node in (
+                fields["device"].members() if "device" in fields else {}
+            ).items()
+        },
     )
+
+
+def _unfit(node: Node | None) -> Reason | None:
+    if node is None:
+        return None
+    reason = node.choice(Reason)
+    if reason not in UNFIT:
+        raise node.refuse(f"one of {sorted(one.value for one in UNFIT)}")
+    return reason
 
 
 # measurements -----------------------------------------------------------------

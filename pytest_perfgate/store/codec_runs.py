@@ -24,6 +24,7 @@ def encode_runs(runs: Sequence[RunSummary]) -> Json:
         steady=[run.steady for run in runs],
         drift=_encode_sparse([run.drift for run in runs]) or None,
         samples=_encode_sparse([run.samples for run in runs]) or None,
+        device=_encode_sparse([run.device for run in runs]) or None,
         statistics=_encode_statistics(runs),
     )
 
@@ -62,7 +63,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
         "disturbed",
         "steady",
         "statistics",
-        optional=("drift", "samples"),
+        optional=("drift", "samples", "device"),
     )
     iterations = [item.integer(minimum=1) for item in fields["iterations"].items()]
     count = len(iterations)
@@ -73,6 +74,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
     statistics = _decode_statistics(fields["statistics"], count, metrics=metrics)
     drift = _decode_sparse(fields.get("drift"), count, read=Node.number)
     samples = _decode_sparse(fields.get("samples"), count, read=_count)
+    device = _decode_sparse(fields.get("device"), count, read=Node.number)
     return tuple(
         RunSummary(
             iterations=iterations[index],
@@ -83,6 +85,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
             disturbed=disturbed[index].boolean(),
             steady=steady[index].boolean(),
             samples=samples[index],
+            device=device[index],
         )
         for index in range(count)
     )

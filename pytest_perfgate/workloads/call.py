@@ -66,6 +66,8 @@ class Calls:
 
     def __call__(self, request: Request) -> list[int]:
         self.result = None  # it shall not lie beside the next one
+        if request.dropped:
+            del self.device_s[-request.dropped :]
         timed = self.device.time_calls(self.call, count=request.count, inner=self.inner)
         self.result = timed.result
         if request.measured and timed.device_ns is not None:

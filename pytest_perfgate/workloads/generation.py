@@ -149,6 +149,8 @@ class Conversation:
 
     def __call__(self, request: Request) -> list[int]:
         times = []
+        if request.dropped:
+            del self.replies[-request.dropped * len(self.prompts) :]
         for _ in range(request.count):
             started = self.device.now_ns()
             self.last = tuple(

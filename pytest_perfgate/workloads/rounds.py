@@ -99,6 +99,12 @@ class StageBook:
                 self.times_ns.setdefault(name, []).append(duration_ns)
         self.open_round = {}
 
+    def forget(self, count: int) -> None:
+        """Forget the rounds filed last."""
+        self.rounds -= count
+        for times in self.times_ns.values():
+            del times[-count:]
+
     def _compare(self) -> None:
         if not self.rounds:
             return
@@ -167,6 +173,8 @@ class Rounds:
         with contextlib.closing(plan):
             request = next(plan)
             while True:
+                if request.dropped:
+                    book.forget(request.dropped)
                 times = [0] * request.count
                 for index in range(request.count):
                     book.stretched_ns = 0

@@ -134,6 +134,9 @@ class Steps:
     _marks: list[object] = field(default_factory=list)
 
     def __call__(self, request: Request) -> list[int]:
+        if request.dropped:
+            for spans in self.phases_s.values():
+                del spans[-request.dropped :]
         return [self._once(measured=request.measured) for _ in range(request.count)]
 
     def _once(self, *, measured: bool) -> int:

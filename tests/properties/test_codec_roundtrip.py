@@ -83,6 +83,9 @@ healths = build(
     disturbed=st.booleans(),
     steady=st.booleans(),
     evidence=texts,
+    repeated_blocks=count,
+    unfit=maybe(st.sampled_from(sorted(model.UNFIT))),
+    device=mapping(number),
 )
 samples = build(
     model.Samples,
@@ -132,6 +135,7 @@ def runs(draw, known, *, min_size=0):
         samples=st.fixed_dictionaries(
             {}, optional=dict.fromkeys(known, st.integers(1, 2**40))
         ),
+        device=mapping(number),
     )
     return tuple(draw(st.lists(one, min_size=min_size, max_size=4)))
 

@@ -58,6 +58,10 @@ class Cuda:
     def device_count(self):
         return 1
 
+    def get_device_properties(self, index):
+        assert index == 0
+        return types.SimpleNamespace()  # an older torch, which tells no UUID
+
     def set_device(self, index):
         self.order.append(f"set {index}")
 

@@ -238,3 +238,80 @@ def test_an_inner_loop_is_refused_where_it_means_nothing():
     assert make_recipe().single("generation").inner_loop == 1
     with pytest.raises(UsageError, match="inner_loop=4 means nothing for generation"):
         make_recipe(inner_loop=4).single("generation")
+
+
+def blocks(*, at, iterations=3000, **changes):
+    """Measure blocks of a quarter of a second on a device that disturbs some."""
+    run = {"0": {"disturbed_blocks": at}}
+    return make_recipe(iterations=iterations, warmup=7, **changes), run
+
+
+def test_a_disturbed_block_is_measured_again(measure):
+    wanted, runs = blocks(at=[1])
+    outcome, perform = measure(wanted, runs=runs)
+    assert perform.measured == [250] * 13
+    dropped = [request.dropped for request in perform.requests if request.measured]
+    assert dropped == [0, 0, 250] + [0] * 10
+    assert (outcome.iterations, len(outcome.seconds)) == (3000, 3000)
+    health = outcome.health
+    assert (health.blocks, health.repeated_blocks, health.disturbed_blocks) == (
+        12,
+        1,
+        0,
+    )
+    assert not health.disturbed
+    assert health.evidence == (
+        "1 of 13 blocks discarded and measured again: kept waiting for a CPU",
+    )
+
+
+def test_no_more_than_three_blocks_in_ten_are_measured_again(measure):
+    wanted, runs = blocks(at=list(range(100)))
+    outcome, perform = measure(wanted, runs=runs)
+    assert len(perform.measured) == 12 + 3
+    assert outcome.health.repeated_blocks == 3
+    assert outcome.health.disturbed_blocks == 12
+    assert outcome.health.disturbed
+
+
+def test_what_was_measured_again_counts_as_disturbed(measure):
+    wanted, runs = blocks(at=[0, 1, 2, 3, 5])
+    outcome, _ = measure(wanted, runs=runs)
+    # three repeated and two kept, of fifteen: more than three in ten
+    assert outcome.health.disturbed
+    wanted, runs = blocks(at=[0, 1, 2, 3])
+    assert not measure(wanted, runs=runs)[0].health.disturbed
+
+
+def test_the_time_of_a_discarded_block_counts_nowhere(measure):
+    wanted, runs = blocks(at=[1])
+    outcome, _ = measure(wanted, runs=runs)
+    assert outcome.wall_ns == sum(outcome.host_ns) == 3000 * MS
+    assert len(outcome.cpu_time_s) == 12
+
+
+def test_in_a_pair_no_turn_is_repeated(measure):
+    wanted, runs = blocks(at=list(range(200)), between_blocks=lambda: None)
+    outcome, perform = measure(wanted, runs=runs)
+    assert len(perform.measured) == 150
+    assert outcome.health.repeated_blocks == 0
+    assert outcome.health.disturbed
+
+
+def test_the_gpu_is_read_between_blocks(measure):
+    outcome, _ = measure(
+        make_recipe(iterations=1000, warmup=7), gpu={"sm_mhz": 1410, "pcie_width": 8}
+    )
+    assert outcome.health.device["sm_clock_mhz"] == 1410
+    assert outcome.health.device["pcie_width"] == 8
+    assert outcome.health.unfit is None
+
+
+def test_a_gpu_that_throttles_makes_the_run_unfit(measure):
+    outcome, _ = measure(
+        make_recipe(iterations=1000, warmup=7), gpu={"throttled": 0.25}
+    )
+    assert outcome.health.unfit == "throttled"
+    assert outcome.health.evidence == (
+        "hardware thermal slowdown for 25.0% of the run",
+    )

@@ -1,0 +1,90 @@
+"""Sessions on a machine that is not well: what is repeated, and what is not judged."""
+
+import pytest
+
+
+def told(project, name):
+    """What the report says of one benchmark, in words."""
+    (result,) = [r for r in project.report["results"] if r["benchmark"].endswith(name)]
+    return result
+
+
+def test_a_throttled_run_is_discarded_and_made_again(stored):
+    stored.device({"*": {"runs": {"2": {"gpu": {"throttled": 0.25}}}}}, salt=1)
+    result = stored.run()
+    assert result.ret == 0, result.stdout.str()
+    one = told(stored, "bench_one")
+    assert one["verdict"]["outcome"] == "unchanged"
+    assert one["discarded"] == [
+        "run 2: throttled; hardware thermal slowdown for 25.0% of the run"
+    ]
+    assert stored.report["cost"]["waited_s"] == 5
+    result.stdout.fnmatch_lines(
+        ["note: 1 run not used, or not whole; the reasons are in the report*"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpu", "reason", "words"),
+    [
+        ({"throttled": 0.01}, "throttled", "hardware thermal slowdown for 1.0%"),
+        ({"foreign": ["python train.py"]}, "busy", "(python train.py) computed"),
+        ({"lost": 1}, "device-lost", "the driver lost the GPU (GPU is lost)"),
+    ],
+)
+def test_a_device_that_does_not_recover_is_invalid(stored, gpu, reason, words):
+    stored.device({"*": {"gpu": gpu}}, salt=1)
+    result = stored.run()
+    assert result.ret == 12
+    assert stored.outcomes["benches/bench_a.py::bench_one"] == ("invalid", reason)
+    one = told(stored, "bench_one")
+    assert len(one["discarded"]) == 4  # the first, and three more
+    assert one["verdict"]["detail"].startswith("4 runs not used, the last: ")
+    assert words in one["verdict"]["detail"]
+    assert stored.report["cost"]["waited_s"] == 5 + 10 + 20
+
+
+def test_throttling_below_half_a_per_cent_is_no_reason(stored):
+    stored.device({"*": {"gpu": {"throttled": 0.004}}}, salt=1)
+    assert stored.run().ret == 0
+    assert told(stored, "bench_one")["discarded"] == []
+
+
+def test_a_driver_that_falls_silent_ends_nothing(stored):
+    stored.device({"*": {"gpu": {"blind": 1}}}, salt=1)
+    result = stored.run()
+    assert result.ret == 0
+    one = told(stored, "bench_one")
+    assert one["verdict"]["outcome"] == "unchanged"
+    (remark,) = one["remarks"]
+    assert remark == (
+        "the driver could not be asked any more (Unknown Error): "
+        "the GPU was not watched to the end"
+    )
+
+
+def test_disturbed_blocks_are_measured_again_and_counted(one):
+    one.device({"*": {"runs": {"2": {"disturbed_blocks": [0]}}}})
+    result = one.run("--perfgate-iterations=2000", "--perfgate-on-missing=warn")
+    assert result.ret == 0, result.stdout.str()
+    assert told(one, "bench_one")["discarded"] == [
+        "run 2: 1 of 10 blocks discarded and measured again: kept waiting for a CPU"
+    ]
+    for measured in one.measurements():
+        assert len(measured.samples[0].values) == 2000
+
+
+def test_a_gpu_that_warms_up_meanwhile_is_disturbed(stored):
+    stored.device({"*": {"gpu": {"warmed_c": 16}}}, salt=1)
+    assert stored.run().ret == 0
+    assert stored.outcomes["benches/bench_a.py::bench_one"] == (
+        "inconclusive",
+        "disturbed",
+    )
+    assert "warmed from 50 to 66 °C" in told(stored, "bench_one")["discarded"][0]
+
+
+def test_nothing_unfit_is_recorded(one):
+    one.device({"*": {"gpu": {"throttled": 0.5}}})
+    assert one.run("--perfgate-update").ret == 12
+    assert not one.baseline().exists()
