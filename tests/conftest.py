@@ -1,7 +1,9 @@
 """What several kinds of tests need."""
 
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +63,42 @@ def make_checkout(monkeypatch, tmp_path):
         monkeypatch.setenv(f"GIT_{who}_NAME", "A")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "a@example.com")
     return lambda name="project": Checkout(tmp_path / name)
+
+
+STUB = Path(__file__).parent / "stubs" / "nvml.c"
+
+
+@pytest.fixture(scope="session")
+def make_driver(tmp_path_factory):
+    """Build a driver library that says what the environment tells it to.
+
+    Returns the environment of a process that is to load it: Linux only, and
+    only where there is a compiler.
+    """
+    compiler = shutil.which("cc")
+    if compiler is None or os.uname().sysname != "Linux":
+        pytest.skip("no C compiler here to build a driver library with")
+    built = {}
+
+    def make(*, old=False, **says):
+        if old not in built:
+            folder = built[old] = tmp_path_factory.mktemp("driver")
+            options = ["-DOLD"] if old else []
+            subprocess.run(
+                [
+                    compiler,
+                    "-shared",
+                    "-fPIC",
+                    "-Wl,-soname,libnvidia-ml.so.1",
+                    *options,
+                    "-o",
+                    folder / "libnvidia-ml.so.1",
+                    STUB,
+                ],
+                check=True,
+            )
+        said = {f"STUB_{name.upper()}": str(value) for name, value in says.items()}
+        kept = {n: v for n, v in os.environ.items() if n != "CUDA_VISIBLE_DEVICES"}
+        return {**kept, "LD_LIBRARY_PATH": str(built[old]), **said}
+
+    return make

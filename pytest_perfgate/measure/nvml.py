@@ -16,6 +16,8 @@ class Gpu:
     name: str
     uuid: str
     memory_bytes: int | None
+    slices: tuple["Gpu", ...] = ()
+    """The instances that MIG has cut it into."""
 
 
 def driver_gpus() -> tuple[Gpu, ...]:
@@ -39,7 +41,7 @@ def visible_gpus() -> tuple[Gpu, ...]:
     gpus = driver_gpus()
     wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wanted is None:
-        return gpus
+        return tuple(map(_usable, gpus))
     chosen = []
     for entry in wanted.split(","):
         gpu = _find(gpus, entry.strip())
@@ -47,6 +49,11 @@ def visible_gpus() -> tuple[Gpu, ...]:
             break  # CUDA, too, ends the list at the first entry it cannot find
         chosen.append(gpu)
     return tuple(chosen)
+
+
+def _usable(gpu: Gpu) -> Gpu:
+    """Of a GPU cut into instances CUDA takes the first."""
+    return gpu.slices[0] if gpu.slices else gpu
 
 
 def device_names() -> tuple[str, ...]:
@@ -62,13 +69,34 @@ def driver_version() -> str | None:
 
 def _find(gpus: tuple[Gpu, ...], entry: str) -> Gpu | None:
     if entry.isdigit():
-        return gpus[int(entry)] if int(entry) < len(gpus) else None
-    matches = [gpu for gpu in gpus if entry and gpu.uuid.startswith(entry)]
-    return matches[0] if len(matches) == 1 else None
+        return _usable(gpus[int(entry)]) if int(entry) < len(gpus) else None
+    slices = [slice_ for gpu in gpus for slice_ in gpu.slices]
+    matches = [gpu for gpu in (*gpus, *slices) if entry and gpu.uuid.startswith(entry)]
+    return _usable(matches[0]) if len(matches) == 1 else None
 
 
 def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401 (an untyped module)
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    return _described(nvml, handle, slices=tuple(_slices(nvml, handle)))
+
+
+def _slices(nvml: Any, handle: object) -> Iterator[Gpu]:  # noqa: ANN401 (as above)
+    """Yield the instances of a GPU that MIG has cut up."""
+    try:
+        if not nvml.nvmlDeviceGetMigMode(handle)[0]:
+            return
+        places = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
+    except (AttributeError, nvml.NVMLError):
+        return  # before Ampere, or not on this board
+    for place in places:
+        try:
+            instance = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+        except nvml.NVMLError:
+            continue  # places may be empty
+        yield _described(nvml, instance)
+
+
+def _described(nvml: Any, handle: object, *, slices: tuple[Gpu, ...] = ()) -> Gpu:  # noqa: ANN401 (as above)
     try:
         memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
     except nvml.NVMLError:
@@ -77,6 +105,7 @@ def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401 (an untyped module)
         name=text_of(nvml.nvmlDeviceGetName(handle)),
         uuid=text_of(nvml.nvmlDeviceGetUUID(handle)),
         memory_bytes=memory,
+        slices=slices,
     )
 
 
