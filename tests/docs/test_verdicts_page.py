@@ -14,8 +14,6 @@ PAGE = (DOCS / "verdicts.md").read_text(encoding="utf-8")
 NOT_YET = {
     Reason.CONFIRMED,
     Reason.BASE_NOT_MEASURED,
-    Reason.BUSY,
-    Reason.THROTTLED,
 }
 CHAPTERS = dict(
     re.findall(r"^## Outcome: (\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
