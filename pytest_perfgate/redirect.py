@@ -10,119 +10,31 @@ this module turns every such import over to the base tree, and then runs pytest.
 No knowledge of any build backend is needed: other finders are asked, and only
 where their answer lies is looked at.
 
-It imports nothing but the standard library.
+It imports nothing but the standard library and `trees`, which does so too.
 """
 
 import importlib.machinery
-import importlib.metadata
 import importlib.util
-import json
 import os
 import runpy
-import site
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+
+from pytest_perfgate.trees import (
+    OWN,
+    OWN_NAME,
+    Tree,
+    Trees,
+    installed_from,
+    is_installation,
+    within,
+)
 
 VARIABLE = "_PERFGATE_TREES"
 """Names the manifest to both workers of a pair."""
-_OWN = os.path.dirname(os.path.realpath(__file__))
-_OWN_NAME = "pytest_perfgate"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
-    """The two checkouts of a pair, as one worker needs to know them."""
-
-    side: str
-    """`base` or `candidate`: whose worker reads this."""
-    candidate: str
-    base: str
-    start: str
-    """Where the base worker works."""
-    roots: tuple[str, ...]
-    """Folders, relative to a tree, from which a library may be imported."""
-    overlaid: tuple[str, ...]
-    """Files of the candidate in the base tree, relative; folders end with a slash."""
-
-    def write(self, path: str) -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(asdict(self), file)
-
-    @classmethod
-    def read(cls, path: str) -> "Trees":
-        with open(path, encoding="utf-8") as file:
-            fields = json.load(file)
-        fields["roots"] = tuple(fields["roots"])
-        fields["overlaid"] = tuple(fields["overlaid"])
-        return cls(**fields)
-
-
-def within(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or lies below it; both resolved."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-class Tree:
-    """The files of a checkout, less the environment and this package.
-
-    A virtual environment inside the repository is common, and so is a project
-    that measures itself.
-    """
-
-    def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
-        self._real_folders: dict[str, str] = {}
-        apart = {os.path.realpath(folder) for folder in _environment()}
-        # an environment around the checkout, /usr around /usr/src, takes nothing out
-        self._apart = tuple(
-            folder
-            for folder in sorted(apart)
-            if folder != self.root and within(folder, self.root)
-        )
-
-    def real(self, path: str) -> str:
-        """Resolve a path; most modules share their folder with others."""
-        folder, name = os.path.split(path)
-        if folder not in self._real_folders:
-            self._real_folders[folder] = os.path.realpath(folder)
-        real = os.path.join(self._real_folders[folder], name)
-        return os.path.realpath(real) if os.path.islink(real) else real
-
-    def relative(self, path: str) -> str | None:
-        """Return where in the tree a file or folder really lies, or None."""
-        real = self.real(path)
-        if not within(real, self.root) or self.apart(real):
-            return None
-        return os.path.relpath(real, self.root)
-
-    def apart(self, real: str) -> bool:
-        """Return whether a real path belongs to the environment."""
-        return any(within(real, folder) for folder in self._apart)
-
-
-def _environment() -> Iterator[str]:
-    """Yield the folders of the interpreter, of what is installed, and our own."""
-    yield from (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
-    yield from sysconfig.get_paths().values()
-    yield from site.getsitepackages()
-    yield site.getusersitepackages()
-    yield _OWN
-    yield from (entry for entry in sys.path if _is_installation(entry))
-
-
-def _is_installation(folder: str) -> bool:
-    """Return whether packages were installed into a folder, by whatever tool."""
-    try:
-        return any(name.endswith(".dist-info") for name in os.listdir(folder or "."))
-    except OSError:
-        return False
 
 
 # -- finding modules in the other tree
@@ -253,22 +165,6 @@ def _only_in_candidate(fullname: str, relative: str) -> ModuleNotFoundError:
 # -- where the base tree is imported from
 
 
-def _installed_from(
-    tree: Tree,
-) -> Iterator[tuple[importlib.metadata.Distribution, str]]:
-    """Yield the distributions that were installed from a tree, and its folder."""
-    for distribution in importlib.metadata.distributions():
-        text = distribution.read_text("direct_url.json")
-        if not text:
-            continue
-        url = urlsplit(str(json.loads(text).get("url", "")))
-        if url.scheme != "file":
-            continue
-        relative = tree.relative(url2pathname(url.path))
-        if relative is not None:
-            yield distribution, relative
-
-
 def _base_roots(trees: Trees, candidate: Tree, base: Tree) -> tuple[str, ...]:
     """Return what is put on the path, so that nothing installed goes before it.
 
@@ -276,9 +172,9 @@ def _base_roots(trees: Trees, candidate: Tree, base: Tree) -> tuple[str, ...]:
     before it on the path helps. Where this interpreter has the base tree
     installed, that is what is to be imported: there may be built files in it.
     """
-    if next(_installed_from(base), None) is not None:
+    if next(installed_from(base), None) is not None:
         return ()
-    installed = [relative for _, relative in _installed_from(candidate)]
+    installed = [relative for _, relative in installed_from(candidate)]
     named = [*trees.roots]
     for relative in installed:
         named += [relative, os.path.join(relative, "src")]
@@ -310,7 +206,7 @@ def install(trees: Trees, *, as_module: bool) -> None:
     if as_module and trees.start not in path[:1]:
         path.insert(0, trees.start)
     # before what is installed, behind the standard library
-    at = next((n for n, entry in enumerate(path) if _is_installation(entry)), len(path))
+    at = next((n for n, entry in enumerate(path) if is_installation(entry)), len(path))
     path[at:at] = [root for root in roots if root not in path[:at]]
     sys.path[:] = dict.fromkeys(path)
     # all that processes which a benchmark starts will know of the base tree
@@ -354,7 +250,7 @@ def evidence(trees: Trees) -> dict[str, Any]:
         "foreign": sorted(_foreign(candidate)) if is_base else [],
         "mapped": sorted(_mapped(candidate)) if is_base else [],
         **_library(own, trees),
-        "itself": within(_OWN, candidate.root),
+        "itself": within(OWN, candidate.root),
     }
 
 
@@ -362,7 +258,7 @@ def _loaded() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield names and contents; libraries leave all sorts of things among modules."""
     loaded: list[tuple[str, object]] = list(sys.modules.items())
     for name, module in loaded:
-        if isinstance(module, ModuleType) and name.partition(".")[0] != _OWN_NAME:
+        if isinstance(module, ModuleType) and name.partition(".")[0] != OWN_NAME:
             # not by getattr: modules that load lazily would begin to
             yield name, module.__dict__
 
@@ -404,29 +300,36 @@ def _mapped(candidate: Tree) -> set[str]:
 
 
 def _library(tree: Tree, trees: Trees) -> dict[str, list[str]]:
-    """Sort the library's modules by whether they came from a tree or a copy."""
+    """Sort the library's modules by whether they came from a tree or elsewhere.
+
+    Elsewhere may be a wheel, or what a backend compiled for an editable install.
+    """
     built = set(_built_files(tree))
-    tops: dict[str, bool] = {}
-    found: dict[str, list[str]] = {"library": [], "installed": []}
+    library: list[str] = []
+    elsewhere: list[str] = []
+    copies: list[str] = []
     for name, module in _loaded():
         file = _file(module)
         if file is None:
             continue
         relative = tree.relative(file)
-        if relative is not None:
-            if not _is_overlaid(relative, trees.overlaid):
-                found["library"].append(name)
-            continue
-        if tree.real(file) in built:
-            # a set-up has just installed the base; the candidate may have changed since
-            found["library" if trees.side == "base" else "installed"].append(name)
-            continue
-        top = name.partition(".")[0]
-        if top not in tops:
-            tops[top] = _has_package(tree, trees, top)
-        if tops[top]:
-            found["installed"].append(name)
-    return {kind: sorted(names) for kind, names in found.items()}
+        if relative is None:
+            (copies if tree.real(file) in built else elsewhere).append(name)
+        elif not _is_overlaid(relative, trees.overlaid):
+            library.append(name)
+    tops = {name.partition(".")[0] for name in elsewhere}
+    owned = {*library, *(top for top in tops if _has_package(tree, trees, top))}
+    installed = [name for name in elsewhere if not owned.isdisjoint(_prefixes(name))]
+    # a set-up has just installed the base; the candidate may have changed since
+    (library if trees.side == "base" else installed).extend(copies)
+    return {"library": sorted(library), "installed": sorted(installed)}
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """Yield a module's name and those of the packages around it."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
 
 
 def _is_overlaid(relative: str, overlaid: Sequence[str]) -> bool:
@@ -438,7 +341,7 @@ def _is_overlaid(relative: str, overlaid: Sequence[str]) -> bool:
 
 def _built_files(tree: Tree) -> Iterator[str]:
     """Yield the installed files of what was installed from a tree."""
-    for distribution, _ in _installed_from(tree):
+    for distribution, _ in installed_from(tree):
         for file in distribution.files or ():
             yield tree.real(str(distribution.locate_file(file)))
 

@@ -59,7 +59,7 @@ def notes_on(
 
 
 def _on_the_candidate(repository: Repository, commit: str) -> Iterator[str]:
-    changed = repository.changed()
+    changed = repository.uncommitted()
     if changed:
         yield f"the candidate has uncommitted changes, and is measured with them: {named(changed)}"
     if commit == repository.head():

@@ -26,6 +26,7 @@ from pytest_perfgate.errors import (
     BaseSetupFailed,
     WorktreeFailed,
 )
+from pytest_perfgate.trees import Trees
 
 _CACHES = {
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -257,7 +258,7 @@ class _Preparation:
     def _write_manifests(self, overlaid: tuple[str, ...]) -> None:
         try:
             for side in ("base", "candidate"):
-                redirect.Trees(
+                Trees(
                     side=side,
                     candidate=str(self._repository.root),
                     base=str(self._custody.tree),

@@ -44,11 +44,22 @@ def clean(
     for attempt in range(_TRIES):
         if attempt:
             pause(_PAUSE_S)
-        shutil.rmtree(private, onerror=_make_removable)
+        _remove(tree)
+        if not os.path.lexists(tree):
+            # last what says that this folder is to be removed: for another session
+            _remove(private)
         if not os.path.lexists(private):
             break
     forget(tree, common)
     return not os.path.lexists(private)
+
+
+def _remove(folder: str) -> None:
+    # a set-up may have made folders read-only; links are not followed
+    for place, _, _ in os.walk(folder):
+        with contextlib.suppress(OSError):
+            os.chmod(place, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def obey(order: str | bytes) -> bool:
@@ -68,16 +79,6 @@ def forget(tree: str, common: str) -> None:
             stderr=subprocess.DEVNULL,
             cwd="/",
         )
-
-
-def _make_removable(_: object, path: str, __: object) -> None:
-    """Give the right to remove what a set-up made read-only."""
-    for place in (os.path.dirname(path), path):
-        with contextlib.suppress(OSError):
-            if not os.path.islink(place):  # whose target is not ours
-                os.chmod(place, 0o700)
-    with contextlib.suppress(OSError):
-        os.unlink(path)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from pytest_perfgate.campaign.repository import Repository
+from pytest_perfgate.campaign.translation import place_below
 from pytest_perfgate.errors import UsageError, WorktreeFailed
 
 _BENCHMARKS = re.compile(
@@ -109,9 +110,8 @@ def plan(project: Project) -> Overlay:
 
 
 def _relative(path: Path, root: Path) -> str | None:
-    """Return a path's place in the checkout; the file itself may be a link."""
-    real = path.parent.resolve() / path.name
-    return real.relative_to(root).as_posix() if real.is_relative_to(root) else None
+    place = place_below(path, root)
+    return None if place is None else place.as_posix()
 
 
 def _below_any(path: str, folders: Iterable[str]) -> bool:

@@ -130,29 +130,18 @@ class Repository:
 
     # -- what is in it
 
-    def changed(self) -> tuple[str, ...]:
-        """Return the tracked files that differ from HEAD, relative to the root."""
-        return self._list("diff", "--name-only", "-z", "HEAD", "--")
-
-    def unknown(self) -> tuple[str, ...]:
-        """Return what git neither tracks nor ignores."""
-        return self._list("ls-files", "-z", "--others", "--exclude-standard")
-
-    def ignored(self, *below: str) -> tuple[str, ...]:
-        """Return what git ignores; a wholly ignored folder once, with a slash."""
-        return self._list(
-            "ls-files",
-            "-z",
-            "--others",
-            "--ignored",
-            "--exclude-standard",
-            "--directory",
-            "--",
-            *below,
+    def uncommitted(self) -> tuple[str, ...]:
+        """Return the files that differ from HEAD, new Python files among them."""
+        changed = self._list("diff", "--name-only", "-z", "HEAD", "--")
+        new = self._list(
+            "ls-files", "-z", "--others", "--exclude-standard", "--", "*.py"
         )
+        return (*changed, *new)
 
-    def tracked(self, *patterns: str) -> tuple[str, ...]:
-        return self._list("ls-files", "-z", "--", *patterns)
+    def ignored(self) -> tuple[str, ...]:
+        """Return what git ignores; a wholly ignored folder once, with a slash."""
+        how = ("--others", "--ignored", "--exclude-standard", "--directory")
+        return self._list("ls-files", "-z", *how)
 
     def submodules(self, commit: str) -> tuple[str, ...]:
         entries = self._list("ls-tree", "-r", "-z", commit)

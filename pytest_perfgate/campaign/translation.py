@@ -10,6 +10,15 @@ from pathlib import Path
 from pytest_perfgate.errors import WorktreeFailed
 
 
+def place_below(path: Path, root: Path) -> Path | None:
+    """Return a path's place below a folder, or None; the path itself may be a link."""
+    if path.name in {"", ".."}:
+        real = path.resolve()
+    else:
+        real = path.parent.resolve() / path.name
+    return real.relative_to(root) if real.is_relative_to(root) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
     """From the candidate's checkout to the base's; all paths are resolved."""
@@ -29,10 +38,8 @@ class Translation:
 
     def path(self, path: Path) -> Path:
         """Return the same place in the base; outside the candidate, the path itself."""
-        real = path.parent.resolve() / path.name
-        if real.is_relative_to(self.candidate):
-            return self.base / real.relative_to(self.candidate)
-        return path
+        place = place_below(path, self.candidate)
+        return path if place is None else self.base / place
 
     def roots(self, pythonpath: Iterable[Path]) -> tuple[str, ...]:
         """Return the folders from which a library may be imported, relative."""
@@ -85,7 +92,11 @@ class Translation:
         the candidate lacks must not decide them, or node ids would differ.
         """
         end = own.index("--") if "--" in own else len(own)
-        said = [f"--rootdir={self.path(self.rootdir)}"]
+        said = [
+            f"--rootdir={self.path(self.rootdir)}",
+            # a benchmark of what is new cannot be imported there; the others can
+            "--continue-on-collection-errors",
+        ]
         if self.inifile is not None:
             said += ["-c", str(self.path(self.inifile))]
         if any(argument.startswith("--basetemp") for argument in own[:end]):

@@ -67,11 +67,6 @@ sys.meta_path.{}Finder())
 """
 
 
-def library(whose, folder="src/lib"):
-    text = f"WHOSE = {whose!r}\n"
-    return {f"{folder}/__init__.py": text, f"{folder}/part.py": text}
-
-
 class Case:
     """A repository, an environment, and workers of both sides."""
 
@@ -79,17 +74,25 @@ class Case:
         self.checkout = checkout
         self.root = checkout.path
         self.environment = environment
+        self.temporary = environment.parent
         self.below = "."
         self.inifile = None
         self.arguments = ("benches",)
         self.as_module = False
+        self.more = ""
+
+    def library(self, whose, folder):
+        text = f"{self.more}WHOSE = {whose!r}\n"
+        return {f"{folder}/__init__.py": text, f"{folder}/part.py": text}
 
     def commit_both(self, files, folder="src/lib"):
         """Make a base that says `base`, and a candidate beside it."""
         benches = {f"{self.below}/benches/test_lib.py": TEST}
-        self.checkout.write({**benches, **files, **library("base", folder)}).commit()
+        self.checkout.write(
+            {**benches, **files, **self.library("base", folder)}
+        ).commit()
         self.checkout.git("checkout", "-q", "-b", "topic")
-        self.checkout.write(library("candidate", folder)).commit()
+        self.checkout.write(self.library("candidate", folder)).commit()
 
     def build(self, hook, settings=None, folder="."):
         """Install the candidate as its own backend packs it and pip unpacks it."""
@@ -141,8 +144,7 @@ class Case:
         python = str(self.environment / "bin/python")
         worker = (python, *path, "-m", "pytest", *self.arguments, "-pno:cacheprovider")
         own = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        with open_base_tree(request, temporary=self.environment.parent) as tree:
-            self.tree = tree
+        with open_base_tree(request, temporary=self.temporary) as tree:
             base = (python, *tree.command(worker)[1:])
             self.base = self._start(base, tree.environment(own), tree.start)
             self.candidate = self._start(
@@ -301,14 +303,12 @@ def test_the_working_directory(case):
 
 
 def test_an_environment_inside_the_repository(case):
-    case.commit_both(
-        {"pyproject.toml": HATCHLING.format("src/lib"), ".gitignore": ".*"}
-    )
+    """What is installed there is neither the candidate's nor missing in the base."""
+    case.more = "import dependency\n"
+    case.commit_both({".gitignore": "/.venv/\n"})
     inside = case.root / ".venv"
     case.environment.rename(inside)
     case.environment = inside
-    case.site.joinpath("helper.py").write_text("")
-    case.site.joinpath("lib.pth").write_text(f"{case.root / 'src'}\nimport helper\n")
-    request = case.root
-    assert request.exists()
+    case.site.joinpath("dependency.py").write_text("")
+    case.site.joinpath("_lib.pth").write_text(f"{case.root / 'src'}\n")
     case.check_base_is_measured()
