@@ -86,6 +86,11 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self.api_url!r}, repository={self.repository!r})"
 
+    def close(self) -> None:
+        """Give up the connections."""
+        if self._session is not None:
+            self._session.close()
+
     @property
     def host(self) -> str:
         """The host that the token is sent to, and no other."""
@@ -171,7 +176,9 @@ class Client:
         """Ask another host without the token; never in the clear if the API is not."""
         secure = urlsplit(origin).scheme == "https"
         if urlsplit(place).scheme not in ({"https"} if secure else {"https", "http"}):
-            raise BadAnswer(f"{self._shown(origin)}: sent to an address without TLS")
+            raise BadAnswer(
+                f"GET {self._shown(origin)}: sent to an address that is not {'https' if secure else 'http'}"
+            )
         return self._ask("GET", place, stream=True, anonymous=True)
 
     def login(self) -> str:

@@ -39,7 +39,8 @@ def harmless(text: str) -> str:
     """Return text that the runner takes for no command when it is printed.
 
     A command starts a line, after spaces, with two colons; the old form has
-    `##[` anywhere. A zero-width space in between spoils both and is not seen.
+    `##[` anywhere. A space in between spoils both; one of no width might not,
+    for a comparison by the rules of a language passes over it.
     """
     return "\n".join(map(_harmless_line, _LINES.split(text)))
 
@@ -47,8 +48,8 @@ def harmless(text: str) -> str:
 def _harmless_line(line: str) -> str:
     bare = line.lstrip()
     if bare.startswith("::"):
-        line = f"{line[: len(line) - len(bare)]}:\u200b{bare[1:]}"
-    return line.replace("##[", "#\u200b#[")
+        line = f"{line[: len(line) - len(bare)]}: {bare[1:]}"
+    return line.replace("##[", "# #[")
 
 
 def command(annotation: Annotation) -> str:
@@ -136,15 +137,19 @@ def write_summary(
     Nothing is written where the summary would grow above the limit, for the
     runner would drop all of it, what others wrote included.
     """
-    path = env.get("GITHUB_STEP_SUMMARY", "")
     size = len(text.encode("utf-8", "replace"))
-    there = _size(path)
+    there = _size(env.get("GITHUB_STEP_SUMMARY", ""))
     if there + size > limit:
         return (
             f"the summary was not written: with {size:,} bytes beside {there:,} it "
             f"would exceed {limit:,}, and the runner would drop all of it"
         )
     return _append(env, "GITHUB_STEP_SUMMARY", text, what="the summary")
+
+
+def summary_room(env: Mapping[str, str], *, limit: int = SUMMARY_LIMIT) -> int:
+    """Return how many bytes may still be added to the step's summary."""
+    return max(0, limit - _size(env.get("GITHUB_STEP_SUMMARY", "")))
 
 
 def _size(path: str) -> int:

@@ -50,7 +50,7 @@ def find_pulls(client: Client, context: Context, *, hint: str = "") -> FoundPull
             return _sorted(seen, upstream)
     for pull in _of_hints(client, context.pr_hint, hint):
         number = whole_at(pull, "number")
-        if number is not None and _is_from(pull, upstream):
+        if number is not None and _is_from(pull, upstream) and _is_at(pull, upstream):
             seen.setdefault(number, pull)
     return _sorted(seen, upstream)
 

@@ -36,6 +36,8 @@ def render_status(status: object) -> str:
 
 def code(value: str) -> str:
     """Show an id or a value as code; a long one loses its middle."""
+    if len(value) > 4 * LONGEST_ID:  # of a foreign report: no need to look at all of it
+        value = f"{value[:LONGEST_ID]}…{value[-LONGEST_ID:]}"
     return markdown_code(shorten_id(visible(value), LONGEST_ID))
 
 
