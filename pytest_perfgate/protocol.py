@@ -24,6 +24,12 @@ TASK_VARIABLE = "_PERFGATE_TASK"
 """Names the task file to a worker; its presence makes a pytest a worker."""
 FAKE_VARIABLE = "_PERFGATE_FAKE"
 """Names the script of the fake device, in our own end-to-end tests."""
+CHOSEN_VARIABLE = "_PERFGATE_CHOSEN"
+"""Names a file with a list of node ids to a session that a command of ours started."""
+NAN_VARIABLE = "_PERFGATE_NAN"
+"""Names, by node id, a benchmark that hands a NaN over and that such a session adds."""
+SURVEY_VARIABLE = "_PERFGATE_SURVEY"
+"""Names the file into which such a session writes what it collected."""
 
 Record = dict[str, Any]
 """A decoded record: `kind` and whatever that kind carries."""

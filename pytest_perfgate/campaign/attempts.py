@@ -63,7 +63,8 @@ class PastAttempts:
         Parameters
         ----------
         counting : False where a session proves nothing about its commit: it
-            records baselines, or a slowdown is planted
+            records baselines, or tries the gate out by `--perfgate-slowdown`,
+            be it 0 %
         """
         self._rootdir = rootdir
         self._hardware = hardware

@@ -86,7 +86,7 @@ class Conduct:
         self._past = PastAttempts(
             settings.rootdir,
             hardware=self._shelf.key,
-            counting=not (settings.update or settings.slowdown),
+            counting=not (settings.update or "--perfgate-slowdown" in settings.given),
         )
         self._verdicts = Verdicts(
             self._ledger,

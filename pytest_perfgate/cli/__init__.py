@@ -6,36 +6,54 @@ import sys
 from collections.abc import Callable, Sequence
 
 from pytest_perfgate import __version__
-from pytest_perfgate.cli import baselines, comment, gate, report
+from pytest_perfgate.cli import baselines, canary, comment, gate, report
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 
-USAGE, INTERNAL = 4, 3
+USAGE, INTERNAL, INTERRUPTED = 4, 3, 2
 Command = Callable[[argparse.Namespace], int]
-_COMMANDS = (report, gate, comment, baselines)
+_COMMANDS = (report, gate, comment, baselines, canary)
 """In the order in which `perfgate --help` lists them."""
+_HANDING_ON = frozenset({"canary", "bisect"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 3 and 4 as pytest's."""
     parser = _parser()
+    own, handed_on = _parted(sys.argv[1:] if arguments is None else arguments)
     try:
-        given = parser.parse_args(arguments)
+        given = parser.parse_args(own, argparse.Namespace(handed_on=handed_on))
     except SystemExit as end:
         # argparse ends with 2 on wrong usage, which is pytest's "interrupted"
         return USAGE if end.code else 0
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _drop_output()
+    except KeyboardInterrupt:
+        print("perfgate: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _parted(arguments: Sequence[str]) -> tuple[Sequence[str], tuple[str, ...]]:
+    """Take off what follows `--` where the command hands that on to pytest."""
+    if "--" not in arguments or arguments[0] not in _HANDING_ON:
+        return arguments, ()
+    at = arguments.index("--")
+    return arguments[:at], tuple(arguments[at + 1 :])
+
+
+def _run(given: argparse.Namespace) -> int:
     run: Command = given.run
     try:
-        code = run(given)
-        sys.stdout.flush()
+        return run(given)
     except StoreUnreachable as error:
         return _fail(error, INTERNAL)
     except UsageError as error:
         return _fail(error, USAGE)
     except PerfGateError as error:
         return _fail(error, 1)
-    except BrokenPipeError:
-        return _drop_output()
-    return code
 
 
 def _drop_output() -> int:

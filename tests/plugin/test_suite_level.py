@@ -132,9 +132,11 @@ def test_a_memory_that_cannot_be_read_is_one_line_and_no_loss(committed):
     assert again(committed, 3)[1]["attempt"] == 2
 
 
-def test_a_planted_slowdown_is_no_attempt(committed):
+@pytest.mark.parametrize(("slowdown", "code"), [("50%", 1), ("0%", 0)])
+def test_a_planted_slowdown_is_no_attempt(committed, slowdown, code):
     committed.device(salt=1)
-    assert committed.run("--perfgate-slowdown=50%", *FEW).ret == 1
+    assert committed.run(f"--perfgate-slowdown={slowdown}", *FEW).ret == code
+    assert not (committed.path / ".perfgate" / "attempts.json").exists()
     result, found = again(committed, 2)
     assert result.ret == 0
     assert "attempt" not in found
