@@ -19,6 +19,9 @@ _OURS_TO_SLOW = frozenset({"s", "1/s"})
 _HANDED_OVER = ("recorded/", "external/")
 """Metrics of numbers that we did not measure: no slowdown reaches them."""
 _NEVER_ON_SAME_CODE = frozenset({Outcome.REGRESSED, Outcome.ERROR})
+_PASSES = frozenset(
+    {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.RECORDED, Outcome.SKIPPED}
+)
 _TOLD = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.INCONCLUSIVE})
 
 
@@ -167,24 +170,31 @@ def slowed(report: Report, group: Sequence[Watched]) -> Iterator[Slowed]:
 
 
 def _response(result: BenchmarkResult, one: Watched) -> Response:
-    match result.verdict.outcome:
-        case Outcome.REGRESSED:
-            return Response.RED
-        case Outcome.UNCHANGED | Outcome.IMPROVED | Outcome.RECORDED | Outcome.SKIPPED:
-            return Response.PASSED
-        case Outcome.INCONCLUSIVE if one.sees is not None and one.sees > one.planted:
-            return Response.BLIND
-        case _:
-            return Response.UNDECIDED
+    outcome, judgement = result.verdict.outcome, _again(result, one)
+    if outcome is Outcome.REGRESSED:
+        return Response.RED
+    # of several statistics another may be in doubt: this one was slowed
+    if outcome in _PASSES or (judgement and judgement.outcome in _PASSES):
+        return Response.PASSED
+    blind = one.sees is not None and one.sees > one.planted
+    if outcome is Outcome.INCONCLUSIVE and blind:
+        return Response.BLIND
+    return Response.UNDECIDED
+
+
+def _again(result: BenchmarkResult, one: Watched) -> Judgement | None:
+    """Find the statistic that was watched."""
+    for judgement in result.judgements:
+        name = f"{judgement.metric.name}·{judgement.statistic}"
+        if name == one.statistic and not judgement.anchor:
+            return judgement
+    return None
 
 
 def _effect(result: BenchmarkResult, one: Watched) -> tuple[float, float, float] | None:
-    for judgement in result.judgements:
-        name = f"{judgement.metric.name}·{judgement.statistic}"
-        if name == one.statistic and not judgement.anchor and judgement.comparison:
-            found = judgement.comparison
-            return found.ratio, found.low, found.high
-    return None
+    judgement = _again(result, one)
+    found = judgement.comparison if judgement else None
+    return (found.ratio, found.low, found.high) if found else None
 
 
 def goes_red(planted: float, found: Sequence[Slowed], *, code: int) -> Check:
@@ -261,8 +271,8 @@ def conclusion(made: Sequence[Check], found: Sequence[Slowed]) -> str:
     if not red:
         return (
             "the gate is not shown to be alive: nothing passed that should not have, "
-            "and nothing went red either; this machine is too noisy for a slowdown of "
-            "twice the budget (see how much each benchmark `sees`)"
+            "and nothing went red either; the data could not tell a slowdown of twice "
+            "the budget (the table says how much each benchmark sees)"
         )
     return (
         f"the gate is alive: {red} of {counted(len(found), 'benchmark')} went red when "
