@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from pytest_perfgate import protocol
-from pytest_perfgate.errors import BadSample, NothingMeasured, PerfGateError
+from pytest_perfgate.errors import BadSample, NothingMeasured, PerfGateError, UsageError
 from pytest_perfgate.fixture import PerfGate
 from pytest_perfgate.interop import pytest_benchmark
 from pytest_perfgate.measure.context import MeasureContext
@@ -161,6 +161,8 @@ class Worker:
     def make_fixture(self, request: pytest.FixtureRequest) -> PerfGate:
         """Make the object a benchmark calls."""
         item: pytest.Item = request.node
+        if self._rounds is not None:
+            raise UsageError(pytest_benchmark.both_in_one(item.nodeid))
         self._look_for_tracer(item)
         self._gate = PerfGate(item.nodeid, context=self._context(item))
         return self._gate
@@ -177,6 +179,8 @@ class Worker:
         return value
 
     def _take_over(self, item: pytest.Item, fixture: object) -> None:
+        if self._gate is not None:
+            raise UsageError(pytest_benchmark.both_in_one(item.nodeid))
         self._look_for_tracer(item)
         self._say_what_does_not_hold(item)
         self._rounds = BenchmarkRounds(self._context(item), item.nodeid, fixture)

@@ -151,12 +151,8 @@ class Manager:
             )
 
     def _plan(self, item: pytest.Item) -> Planned:
-        instruments = sorted(self._instruments(item))
-        if len(instruments) > 1:
-            raise UsageError(
-                f"{item.nodeid} asks for both {' and '.join(instruments)}: one would be "
-                "measured with the other's work; keep one fixture, or make two tests"
-            )
+        if len(self._instruments(item)) > 1:
+            raise UsageError(pytest_benchmark.both_in_one(item.nodeid))
         return Planned(
             nodeid=item.nodeid, settings=options.item_settings(item, self._settings)
         )

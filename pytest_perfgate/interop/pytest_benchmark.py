@@ -9,6 +9,7 @@ one call takes on average is one sample.
 
 import math
 import random
+import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,21 +26,26 @@ KIND = "pytest-benchmark"
 MOST_SAMPLES = 5000
 """Rounds of a run that are kept; of more, as many are drawn."""
 
+CALIBRATIONS = 5
+"""What a plan rests on is measured so often: a neighbour may be in one of them."""
+
 _PLUGIN = "pytest_benchmark.plugin"
 _FIXTURE_MODULE = "pytest_benchmark.fixture"
 
 ADD_STATS = "_add_stats"
 CALIBRATE = "_calibrate_timer"
 MAKE_RUNNER = "_make_runner"
+MAX_TIME = "_max_time"
 MIN_ROUNDS = "_min_rounds"
 PRECISION = "_precision"
 PRECISIONS = "_precisions"
 TIMER = "_timer"
+WARMUP = "_warmup"
 MODE = "_mode"
 FOR_TURNS = (ADD_STATS,)
-FOR_GOVERNING = (CALIBRATE, MIN_ROUNDS, "_max_time")
+FOR_GOVERNING = (CALIBRATE, MIN_ROUNDS, MAX_TIME)
 FOR_CALLS = (MAKE_RUNNER,)
-HOW_MANY = (MIN_ROUNDS, "_max_time", "_min_time", "_warmup", PRECISION, "_confidence")
+HOW_MANY = (MIN_ROUNDS, MAX_TIME, "_min_time", WARMUP, PRECISION, "_confidence")
 """Attributes that hold the options by which it finds out how many rounds to make."""
 HOW = (TIMER, "_disable_gc")
 """And by which it times them."""
@@ -113,6 +119,18 @@ def is_fixture(value: object) -> bool:
     return any(kind.__module__ == _FIXTURE_MODULE for kind in type(value).__mro__)
 
 
+Calibrated: TypeAlias = tuple[float, int, Sequence[int]]
+"""What a round takes, of how many calls, and the range that counts them."""
+
+
+def both_in_one(nodeid: str) -> str:
+    """Say why a test that asks for our fixture and theirs is refused."""
+    return (
+        f"{nodeid} asks for both benchmark and perfgate: one would be measured with "
+        "the other's work; keep one fixture, or make two tests"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
     """What is done for us while it measures."""
@@ -181,8 +199,11 @@ class Driver:
             _set_clock(fixture, doors.clock)
         if doors.stretch is not None and self.reaches_calls:
             _wrap_calls(fixture, doors.stretch)
-        if governing is not None and self.fixes_rounds:
-            self._govern(governing)
+        if self.fixes_rounds:
+            self._calibrate = getattr(fixture, CALIBRATE)
+            setattr(
+                fixture, CALIBRATE, lambda runner: self._rounds_of(runner, governing)
+            )
         if self.takes_turns:
             # nothing is handed on: it makes no table and no file of ours
             setattr(fixture, ADD_STATS, self._begin)
@@ -232,21 +253,32 @@ class Driver:
             extra_info=dict(fixture.extra_info),
         )
 
-    def _govern(self, governing: Rounds) -> None:
-        """Let it calibrate, which also warms up, and then go by the numbers given."""
+    def _rounds_of(self, runner: object, governing: Rounds | None) -> Calibrated:
+        """Say how many rounds of how many calls, where it asks what one takes.
+
+        It calibrates in any case, which also warms up.
+        """
         fixture = self._fixture
-        calibrate = getattr(fixture, CALIBRATE)
+        own: Calibrated = self._calibrate(runner)
+        if governing is None or governing.workload not in {None, self.workload}:
+            return self._several(own, runner)
+        setattr(fixture, MIN_ROUNDS, governing.rounds)
+        setattr(fixture, PRECISION, None)  # or it would stop when it is content
+        # however long a round takes, the fewest rounds are then all
+        return math.inf, governing.iterations, range(governing.iterations)
 
-        def calibrated(runner: object) -> tuple[float, int, Sequence[int]]:
-            own: tuple[float, int, Sequence[int]] = calibrate(runner)
-            if governing.workload not in {None, self.workload}:
-                return own
-            setattr(fixture, MIN_ROUNDS, governing.rounds)
-            setattr(fixture, PRECISION, None)  # or it would stop when it is content
-            # however long a round takes, the fewest rounds are then all
-            return math.inf, governing.iterations, range(governing.iterations)
-
-        setattr(fixture, CALIBRATE, calibrated)
+    def _several(self, first: Calibrated, runner: object) -> Calibrated:
+        """Calibrate again while that is cheap: what was found is found for all runs."""
+        if getattr(self._fixture, WARMUP, False):
+            return first  # each would warm up anew
+        longest_s = getattr(self._fixture, MAX_TIME)
+        found = [first]
+        while len(found) < CALIBRATIONS and sum(one[0] for one in found) < longest_s:
+            found.append(self._calibrate(runner))
+        # whoever is kept waiting takes fewer calls for enough
+        iterations = max(one[1] for one in found)
+        call_s = statistics.median(one[0] / one[1] for one in found)
+        return call_s * iterations, iterations, range(iterations)
 
     @property
     def workload(self) -> str:

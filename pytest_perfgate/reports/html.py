@@ -24,6 +24,7 @@ from pytest_perfgate.reports.words import (
     counts,
     deciding,
     directions,
+    label,
     others,
     remarks_of,
     shift_text,
@@ -204,7 +205,9 @@ def _runs(result: BenchmarkResult) -> _Runs | None:
     columns = _columns([run for _, run in runs])
     judged = {one.metric.name: one.metric for one in result.judgements}
     metrics = {**result.metrics, **judged}
-    heads = tuple(visible(f"{metric}·{statistic}") for metric, statistic in columns)
+    heads = tuple(
+        visible(label(_metric(name, metrics), statistic)) for name, statistic in columns
+    )
     return _Runs(
         heads=("run", "iterations", *heads, "health"),
         rows=tuple(
@@ -237,12 +240,15 @@ def _statistics(
 ) -> Iterator[str]:
     for name, statistic in columns:
         found = run.get(name, statistic)
-        metric = metrics.get(name) or METRICS.get(name) or Metric(name=name, unit="")
         yield (
             figures.NOTHING
             if found is None
-            else figures.value_text(metric, found.value)
+            else figures.value_text(_metric(name, metrics), found.value)
         )
+
+
+def _metric(name: str, known: Mapping[str, Metric]) -> Metric:
+    return known.get(name) or METRICS.get(name) or Metric(name=name, unit="")
 
 
 def _health(run: RunSummary) -> str:

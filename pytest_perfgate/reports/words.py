@@ -97,14 +97,15 @@ def allowed(metric: Metric, budget: float) -> float:
     return 1 + budget if metric.better is Better.LOWER else 1 / (1 + budget)
 
 
-def statistic_name(judgement: Judgement) -> str:
-    """Name metric and statistic: `latency·median`, `latency·median vs anchor`.
+def label(metric: Metric, statistic: str) -> str:
+    """Name metric and statistic; a tail of rounds is called one."""
+    name = f"{metric.name}·{statistic}"
+    return f"{name} of rounds" if metric.of_rounds and is_tail(statistic) else name
 
-    A tail of rounds is called one: `latency·p99 of rounds`.
-    """
-    name = f"{judgement.metric.name}·{judgement.statistic}"
-    if judgement.metric.of_rounds and is_tail(judgement.statistic):
-        name += " of rounds"
+
+def statistic_name(judgement: Judgement) -> str:
+    """Name metric and statistic: `latency·median`, `latency·median vs anchor`."""
+    name = label(judgement.metric, judgement.statistic)
     return f"{name} vs anchor" if judgement.anchor else name
 
 

@@ -291,6 +291,24 @@ def test_both_fixtures_in_one_test_are_refused(guest):
     result.stderr.fnmatch_lines(["*test_one asks for both benchmark and perfgate*"])
 
 
+def test_both_are_refused_where_only_the_body_asks(guest):
+    guest.bench(
+        "def test_one(perfgate, request):\n"
+        "    request.getfixturevalue('benchmark')(lambda: None)\n"
+        "def test_two(benchmark, request):\n"
+        "    request.getfixturevalue('perfgate')(lambda: None)\n",
+        FILE,
+    )
+    result = guest.run("tests")
+    result.stdout.fnmatch_lines(
+        [
+            f"*test_{name} asks for both benchmark and perfgate*"
+            for name in ("one", "two")
+        ]
+    )
+    assert {outcome for outcome, _ in guest.outcomes.values()} == {"error"}
+
+
 def test_neither_plugin_imports_anything_of_ours_without_the_flag(guest):
     guest.pytester.makeini("[pytest]\n")
     guest.bench("def test_one(benchmark):\n    benchmark(lambda: None)\n", FILE)
