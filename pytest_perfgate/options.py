@@ -178,6 +178,15 @@ OPTIONS: tuple[Option, ...] = (
         MEASURING,
     ),
     Option(
+        "lock-clocks",
+        None,
+        "",
+        "lock the GPU's clocks at its base clock while measuring, and give them back: "
+        "as root, from Volta on",
+        MEASURING,
+        ini=False,
+    ),
+    Option(
         "slowdown",
         "X%",
         "",

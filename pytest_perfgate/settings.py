@@ -44,6 +44,7 @@ class Settings:
     seed: int
     device: str
     slowdown: float
+    lock_clocks: bool
     update: bool
     force: bool
     given: Mapping[str, str]
@@ -109,6 +110,7 @@ def resolve(config: pytest.Config) -> Settings:
         seed=_option("seed", text["seed"], _seed),
         device=text["device"],
         slowdown=_optional("slowdown", text["slowdown"], units.parse_fraction) or 0.0,
+        lock_clocks=bool(config.getoption("perfgate_lock_clocks")),
         update=bool(
             config.getoption("perfgate_update")
             or config.getoption("perfgate_update_force")

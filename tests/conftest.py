@@ -3,11 +3,19 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["pytester"]
+
+
+def pytest_configure(config):
+    """Lock devices in a folder of our own: tests lock nobody out, nor wait."""
+    folder = tempfile.TemporaryDirectory(prefix="perfgate-locks-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["_PERFGATE_LOCKS"] = folder.name
 
 
 class Checkout:

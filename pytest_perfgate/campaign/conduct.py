@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_perfgate import protocol
-from pytest_perfgate.campaign import git, progress, replay
+from pytest_perfgate.campaign import git, machine, progress, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.foresight import plan_lines
 from pytest_perfgate.campaign.launch import WorkerLauncher
@@ -149,6 +150,28 @@ class Conduct:
             return
         for entry in self._ledger.entries.values():
             entry.unreadable = self._shelf.problem(entry.nodeid) is not None
+        with self._machine() as fit:
+            if fit:
+                self._run()
+
+    def _machine(self) -> AbstractContextManager[bool]:
+        """Hold the device until all is measured; gives whether it is fit."""
+        if self._fake:
+            return machine.held_fake(Path(self._fake), self._ledger)
+        return machine.held(
+            self._device,
+            self._ledger,
+            say=self._say,
+            lock_clocks=self._settings.lock_clocks,
+            patience_s=self._settings.max_total_s,
+        )
+
+    def _say(self, text: str) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"perfgate: {text}")
+
+    def _run(self) -> None:
         self._past.begin()
         self._note_what_governs()
         self._campaign = self._make_campaign()

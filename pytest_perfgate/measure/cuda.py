@@ -14,7 +14,7 @@ from pytest_perfgate.errors import DeviceUnavailable
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.device import Timed
 from pytest_perfgate.measure.health import Telemetry
-from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, open_telemetry
+from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, worker_telemetry
 
 _TRIAL_CYCLES = 10_000_000
 
@@ -45,7 +45,7 @@ def _telemetry(cuda: Any, index: int) -> Telemetry:  # noqa: ANN401 (a module)
     uuid = getattr(cuda.get_device_properties(index), "uuid", None)
     if uuid is None:
         return SilentTelemetry("this version of torch does not tell the GPU's UUID")
-    return open_telemetry(str(uuid))
+    return worker_telemetry(str(uuid))
 
 
 class CudaDevice:

@@ -72,12 +72,27 @@ class SilentTelemetry:
         return os.getpid()
 
 
-def open_telemetry(uuid: str) -> Telemetry:
+def worker_telemetry(uuid: str) -> Telemetry:
+    """Stand ready to read a GPU in a worker.
+
+    Its parent is the manager, or a launcher below it, and what stems from that
+    is ours: the other half of a pair, other ranks, a worker that still dies.
+    """
+    return open_telemetry(uuid, family=(os.getpid(), os.getppid()))
+
+
+def manager_telemetry(uuid: str) -> Telemetry:
+    """Stand ready in a manager, of whose siblings none is ours."""
+    return open_telemetry(uuid, family=(os.getpid(),))
+
+
+def open_telemetry(uuid: str, *, family: Sequence[int]) -> Telemetry:
     """Find a GPU by its UUID and stand ready to read it.
 
     Parameters
     ----------
     uuid : as the driver or as torch writes it, with or without `GPU-`
+    family : processes that are ours, with all that stem from them
     """
     nvml = import_binding()
     full = uuid.startswith(("GPU-", "MIG-"))
@@ -85,7 +100,8 @@ def open_telemetry(uuid: str) -> Telemetry:
     for name in (uuid,) if full else (f"GPU-{uuid}", f"MIG-{uuid}"):
         try:
             nvml.nvmlInit()
-            return NvmlTelemetry(nvml, nvml.nvmlDeviceGetHandleByUUID(name))
+            handle = nvml.nvmlDeviceGetHandleByUUID(name)
+            return NvmlTelemetry(nvml, handle, family=family)
         except nvml.NVMLError as error:
             problem = problem or str(error)
             lost = lost or getattr(error, "value", 0) in _LOST
@@ -102,10 +118,12 @@ class NvmlTelemetry:
         nvml: Nvml,
         handle: object,
         *,
+        family: Sequence[int],
         clock: Callable[[], float] = time.monotonic,
         proc: Path = Path("/proc"),
     ) -> None:
         self._nvml = nvml
+        self._family = {pid for pid in family if pid > 1}
         self._clock = clock
         self._proc = proc
         self._sliced = bool(
@@ -132,13 +150,9 @@ class NvmlTelemetry:
         return DeviceReading(time_s=self._clock(), **found)
 
     def is_ours(self, pid: int) -> bool:
-        """Tell our own family: this process, its parent, and all that stem from them.
-
-        The parent is the manager, or a launcher below it; so the other half of
-        a pair, the other ranks and a worker that is still dying are ours.
-        """
-        family = {os.getpid(), os.getppid()} - {0, 1}
-        return any(one in family for one in self._ancestry(pid))
+        """Tell our family, and those who wait for us: a notebook, a runner."""
+        stems = any(one in self._family for one in self._ancestry(pid))
+        return stems or pid in set(self._ancestry(os.getpid()))
 
     @property
     def sees_itself(self) -> int:

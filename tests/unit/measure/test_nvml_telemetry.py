@@ -14,7 +14,7 @@ from pytest_perfgate.measure.nvml_telemetry import NvmlTelemetry, open_telemetry
 READ = """
 import dataclasses, json, sys
 from pytest_perfgate.measure.nvml_telemetry import open_telemetry
-telemetry = open_telemetry(sys.argv[1])
+telemetry = open_telemetry(sys.argv[1], family=())
 readings = [telemetry.read(processes=True) for _ in range(int(sys.argv[2]))]
 print(json.dumps([dataclasses.asdict(reading) for reading in readings]))
 """
@@ -190,11 +190,13 @@ class NVMLError(Exception):
     value = 3
 
 
-def make_telemetry(tmp_path, **calls):
+def make_telemetry(tmp_path, *, family=(), **calls):
     nvml = types.SimpleNamespace(
         NVMLError=NVMLError, NVMLLibraryMismatchError=KeyError, **calls
     )
-    return NvmlTelemetry(nvml, "handle", clock=lambda: 1.5, proc=tmp_path)
+    return NvmlTelemetry(
+        nvml, "handle", family=family, clock=lambda: 1.5, proc=tmp_path
+    )
 
 
 def test_a_binding_that_knows_no_call_at_all(tmp_path):
@@ -224,28 +226,31 @@ def write_stat(tmp_path, pid, parent, name="python (x) y"):
     (folder / "stat").write_text(f"{pid} ({name}) S {parent} 1 1\n")
 
 
-def test_our_family(tmp_path, monkeypatch):
+@pytest.fixture
+def processes(tmp_path, monkeypatch):
+    """This is 30; 31 is its brother, 32 a nephew, and 10 the shell of them all."""
     monkeypatch.setattr(os, "getpid", lambda: 30)
-    monkeypatch.setattr(os, "getppid", lambda: 20)
-    for pid, parent in {30: 20, 31: 20, 32: 31, 40: 1, 41: 40}.items():
+    parents = {10: 1, 20: 10, 30: 20, 31: 20, 32: 31, 33: 30, 40: 10, 41: 40}
+    for pid, parent in parents.items():
         write_stat(tmp_path, pid, parent)
-    telemetry = make_telemetry(tmp_path)
-    assert [pid for pid in (20, 30, 31, 32) if telemetry.is_ours(pid)] == [
-        20,
-        30,
-        31,
-        32,
-    ]
-    # another's, and one that this namespace does not know
-    assert not any(telemetry.is_ours(pid) for pid in (1, 40, 41, 99))
+    return [1, *parents, 99]
+
+
+def test_the_family_of_a_worker(tmp_path, processes):
+    telemetry = make_telemetry(tmp_path, family=(30, 20))
+    ours = [pid for pid in processes if telemetry.is_ours(pid)]
+    assert ours == [10, 20, 30, 31, 32, 33]
     assert telemetry.sees_itself == 30
 
 
-def test_an_orphan_is_not_everybody_s_brother(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "getpid", lambda: 30)
-    monkeypatch.setattr(os, "getppid", lambda: 1)
-    write_stat(tmp_path, 40, 1)
-    assert not make_telemetry(tmp_path).is_ours(40)
+def test_the_family_of_a_manager(tmp_path, processes):
+    telemetry = make_telemetry(tmp_path, family=(30,))
+    assert [pid for pid in processes if telemetry.is_ours(pid)] == [10, 20, 30, 33]
+
+
+def test_an_orphan_is_not_everybody_s_brother(tmp_path, processes):
+    telemetry = make_telemetry(tmp_path, family=(30, 1))
+    assert not any(telemetry.is_ours(pid) for pid in (1, 40, 41))
 
 
 def test_a_torn_stat_ends_the_search(tmp_path):
@@ -277,4 +282,4 @@ def test_a_gpu_lost_while_it_is_opened(monkeypatch):
         nvmlDeviceIsMigDeviceHandle=fail,
     )
     monkeypatch.setattr(nvml_telemetry, "import_binding", lambda: nvml)
-    assert open_telemetry("GPU-0").read().lost == "GPU is lost"
+    assert open_telemetry("GPU-0", family=()).read().lost == "GPU is lost"

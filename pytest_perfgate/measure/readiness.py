@@ -1,0 +1,121 @@
+"""Before the first run: whether the GPU is free, cool and at its full clocks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_perfgate.measure.health import (
+    WAITED_FOR,
+    DeviceReading,
+    GpuProcess,
+    Telemetry,
+    reason_words,
+)
+from pytest_perfgate.model import Reason
+
+PATIENCE_S = 60.0
+_PAUSE_S = 2.0
+MARGIN_C = 10.0
+"""Degrees below the driver's own limit at which a session begins."""
+BUSY_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """What keeps a session from beginning."""
+
+    reason: Reason
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """What was found, after all waiting."""
+
+    obstacle: Obstacle | None
+    notes: tuple[str, ...]
+    waited_s: float
+    processes: tuple[GpuProcess, ...] = ()
+
+
+def wait_until_ready(
+    telemetry: Telemetry,
+    *,
+    sleep: Callable[[float], None],
+    say: Callable[[str], None],
+    patience_s: float = PATIENCE_S,
+) -> Readiness:
+    """Wait, within bounds, for others to leave and for the GPU to recover.
+
+    Parameters
+    ----------
+    say : told once what is waited for
+
+    Notes
+    -----
+    Who computes on the GPU before our first worker is not one of us, whatever
+    namespace the driver's process ids are from.
+    """
+    waited_s = 0.0
+    while True:
+        reading = telemetry.read(processes=True)
+        foreign = foreign_in(reading, telemetry)
+        obstacle = obstacle_in(reading, foreign)
+        hopeless = obstacle is None or obstacle.reason is Reason.DEVICE_LOST
+        if hopeless or waited_s >= patience_s:
+            return Readiness(
+                obstacle=obstacle,
+                notes=notes_on(reading),
+                waited_s=waited_s,
+                processes=foreign,
+            )
+        if not waited_s and obstacle is not None:
+            say(f"waiting up to {patience_s:.0f} s: {obstacle.text}")
+        sleep(_PAUSE_S)
+        waited_s += _PAUSE_S
+
+
+def foreign_in(reading: DeviceReading, telemetry: Telemetry) -> tuple[GpuProcess, ...]:
+    """List the processes of others."""
+    return tuple(
+        process
+        for process in reading.processes or ()
+        if not telemetry.is_ours(process.pid)
+    )
+
+
+def obstacle_in(
+    reading: DeviceReading, foreign: tuple[GpuProcess, ...]
+) -> Obstacle | None:
+    """Say what one reading has against beginning."""
+    if reading.lost:
+        text = f"the driver has lost the GPU ({reading.lost})"
+        return Obstacle(reason=Reason.DEVICE_LOST, text=text)
+    if foreign:
+        names = ", ".join(map(str, foreign))
+        return Obstacle(reason=Reason.BUSY, text=f"{names} computes on the GPU")
+    if reading.busy_share is not None and reading.busy_share > BUSY_SHARE:
+        text = f"something that is not listed uses {reading.busy_share:.0%} of the GPU"
+        return Obstacle(reason=Reason.BUSY, text=text)
+    held_down = (reading.reasons or 0) & WAITED_FOR
+    if held_down:
+        text = f"the GPU's clocks are held down: {', '.join(reason_words(held_down))}"
+        return Obstacle(reason=Reason.THROTTLED, text=text)
+    if reading.margin_c is not None and reading.margin_c < MARGIN_C:
+        text = f"the GPU is {reading.margin_c:.0f} °C below the limit at which it slows down"
+        return Obstacle(reason=Reason.THROTTLED, text=text)
+    return None
+
+
+def notes_on(reading: DeviceReading) -> tuple[str, ...]:
+    """Say what does not keep a session from beginning, and is worth knowing."""
+    notes = []
+    if reading.blind:
+        notes.append(f"nobody watches the GPU: {reading.blind}")
+    if reading.persistence is False:
+        notes.append(
+            "persistence mode is off: the driver forgets the GPU's state between "
+            "processes; nvidia-smi -pm 1 (as root) turns it on"
+        )
+    if reading.mig:
+        notes.append("MIG is on: neighbours on the same GPU are invisible")
+    return tuple(notes)

@@ -1,0 +1,85 @@
+import pytest
+
+from pytest_perfgate.measure.health import DeviceReading, GpuProcess
+from pytest_perfgate.measure.readiness import wait_until_ready
+
+
+class Telemetry:
+    sees_itself = 1
+
+    def __init__(self, *readings):
+        self.readings = list(readings)
+
+    def read(self, *, processes=False):
+        assert processes
+        return self.readings.pop(0) if len(self.readings) > 1 else self.readings[0]
+
+    def is_ours(self, pid):
+        return pid == 1
+
+
+def make(**fields):
+    return DeviceReading(time_s=0.0, **fields)
+
+
+def wait(*readings):
+    said, slept = [], []
+    found = wait_until_ready(Telemetry(*readings), sleep=slept.append, say=said.append)
+    assert found.waited_s == sum(slept)
+    return found, said
+
+
+OTHER = GpuProcess(pid=7, name="train.py")
+
+
+def test_a_gpu_that_is_well():
+    found, said = wait(
+        make(
+            processes=(GpuProcess(pid=1),), busy_share=0.05, reasons=0x4, margin_c=10.0
+        )
+    )
+    assert (found.obstacle, found.notes, found.waited_s, said) == (None, (), 0.0, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "words"),
+    [
+        ({"processes": (OTHER,)}, "busy", "process 7 (train.py) computes on the GPU"),
+        ({"busy_share": 0.37}, "busy", "something that is not listed uses 37%"),
+        ({"reasons": 0x24}, "throttled", "held down: software thermal slowdown"),
+        ({"reasons": 0x80}, "throttled", "power brake"),
+        ({"margin_c": 9.0}, "throttled", "9 °C below the limit"),
+    ],
+)
+def test_what_is_waited_for(fields, reason, words):
+    found, said = wait(make(**fields))
+    assert found.waited_s == 60.0
+    assert found.obstacle.reason == reason
+    assert words in found.obstacle.text
+    assert said == [f"waiting up to 60 s: {found.obstacle.text}"]
+    assert found.processes == fields.get("processes", ())
+
+
+def test_what_passes_is_no_obstacle():
+    busy = make(processes=(OTHER,))
+    found, said = wait(busy, busy, make(processes=()))
+    assert (found.obstacle, found.waited_s) == (None, 4.0)
+    assert len(said) == 1
+
+
+def test_a_lost_gpu_is_not_waited_for():
+    found, said = wait(make(lost="GPU is lost"))
+    assert (found.obstacle.reason, found.waited_s, said) == ("device-lost", 0.0, [])
+
+
+def test_what_is_only_noted():
+    found, _ = wait(make(blind="No driver", persistence=False, mig=True))
+    assert found.obstacle is None
+    blind, persistence, mig = found.notes
+    assert blind == "nobody watches the GPU: No driver"
+    assert "nvidia-smi -pm 1" in persistence
+    assert mig == "MIG is on: neighbours on the same GPU are invisible"
+
+
+def test_what_a_driver_does_not_tell_is_no_obstacle():
+    assert wait(make())[0].obstacle is None
