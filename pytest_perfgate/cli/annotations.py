@@ -13,6 +13,7 @@ from pytest_perfgate.reports.words import (
     deciding,
     reason_text,
     statistic_name,
+    title,
     worst_first,
 )
 
@@ -45,14 +46,17 @@ def _annotation(
     result: BenchmarkResult, report: Report, *, accepted: bool, folder: str
 ) -> Annotation:
     return Annotation(
-        level=_level(result.verdict.outcome, report, accepted=accepted),
-        title=f"{result.verdict.outcome}: {one_line(result.benchmark)}",
+        level=_level(result, report, accepted=accepted),
+        title=f"{result.verdict.outcome}: {title(result)}",
         message=". ".join(_sentences(result)),
         file=_file(result.nodeid, folder),
     )
 
 
-def _level(outcome: Outcome, report: Report, *, accepted: bool) -> Level:
+def _level(result: BenchmarkResult, report: Report, *, accepted: bool) -> Level:
+    outcome = result.verdict.outcome
+    if result.absorbed:
+        return Level.NOTICE
     if outcome is Outcome.REGRESSED and accepted:
         return Level.WARNING
     if outcome in _FORGIVING:

@@ -10,6 +10,7 @@ from pytest_perfgate.errors import (
     ReadOnlyToken,
     SchemaTooNew,
 )
+from pytest_perfgate.gate.merging import Part, judge_again, merge
 from pytest_perfgate.github.artifacts import Artifact, fetch_report, list_artifacts
 from pytest_perfgate.github.client import Client
 from pytest_perfgate.github.context import Context
@@ -262,7 +263,8 @@ def upstream_legs(client: Client, context: Context) -> tuple[Leg, ...]:
 def _leg(client: Client, artifact: Artifact) -> Leg:
     try:
         fetched = fetch_report(client, artifact)
-        report = read_report(fetched.data, source=f"the artifact {artifact.name}")
+        source = f"the artifact {artifact.name}"
+        report = read_report(fetched.data, source=source)
     except SchemaTooNew as error:
         told = (
             f"the report was written by a newer pytest-perfgate than the one that "
@@ -271,7 +273,11 @@ def _leg(client: Client, artifact: Artifact) -> Leg:
         return Leg(name=artifact.leg, report=None, problem=told)
     except (BaselineError, GitHubError) as error:
         return Leg(name=artifact.leg, report=None, problem=str(error))
-    return Leg(name=artifact.leg, report=report)
+    # its own exit code and its own words are not trusted
+    merged = merge([Part(source=source, report=report)])
+    if merged.broken:
+        return Leg(name=artifact.leg, report=None, problem=merged.broken[0].problem)
+    return Leg(name=artifact.leg, report=judge_again(merged).report)
 
 
 def postings(legs: tuple[Leg, ...], posting: Posting) -> Iterator[tuple[Leg, Posting]]:

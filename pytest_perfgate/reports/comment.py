@@ -18,9 +18,12 @@ from pytest_perfgate.reports.words import (
     counts,
     deciding,
     directions,
+    machines,
     others,
     overall,
+    remarks_of,
     shift_text,
+    title,
     verdict_text,
     worst_first,
 )
@@ -346,13 +349,17 @@ def _glyph(word: str) -> str:
 def _verdict_lines(report: Report, around: Around) -> Iterator[str]:
     if report.interrupted:
         yield "Interrupted: this is what was known by then."
+    if report.problem:
+        yield _plain(report.problem)
     total = counted(len(report.results), "benchmark")
     parts = [f"{LOOKS[one].glyph} {number:,} {one}" for one, number in counts(report)]
     yield f"{total}: {', '.join(parts)}" if parts else total
     yield from filter(
         None, (directions(report), shift_text(report), attempts_text(report))
     )
-    yield from map(_plain, around.notes)
+    told = dict.fromkeys((*around.notes, *report.notes))
+    told.pop(report.problem, None)  # it has been said
+    yield from map(_plain, [*told][:_FEW])
 
 
 def _run_part(links: Links) -> _Part:
@@ -470,7 +477,7 @@ def _rows(result: BenchmarkResult) -> Iterator[_Row]:
         shown += (f"and {len(notes) - _MOST_NOTES} more remarks, in the report",)
     row = _Row(
         glyph=LOOKS[result.verdict.outcome].glyph,
-        name=result.benchmark,
+        name=title(result),
         verdict=verdict_text(result.verdict),
         loud=result.verdict.outcome not in GREEN,
         notes=shown,
@@ -512,7 +519,7 @@ def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
         yield result.verdict.detail
     for difference in result.differences:
         yield difference_text(difference)
-    yield from result.remarks + (main.remarks if main else ())
+    yield from remarks_of(result) + (main.remarks if main else ())
     for text in result.discarded:
         yield f"not used: {text}"
 
@@ -521,7 +528,7 @@ def _texts(results: Sequence[BenchmarkResult]) -> Iterator[_Text]:
     told = [one for one in results if one.text and one.verdict.outcome not in QUIET]
     for result in told[:_MOST_TEXTS]:
         yield _Text(
-            name=result.benchmark,
+            name=title(result),
             reason=result.verdict.reason.value,
             text=result.text[-_MOST_TEXT:],
         )
@@ -609,8 +616,9 @@ def _footer(links: Links, report: Report | None = None) -> Iterator[_Part]:
         yield _Part(told=f"commit `{_plain(commit)}`")
     if report is None:
         return
-    if report.environment:
-        yield _Part(told=f"on `{_plain(report.environment.key)}`")
+    on = [f"`{_plain(machine)}`" for machine in machines(report)]
+    if on:
+        yield _Part(told=f"on {', '.join(on[:_FEW])}")
     yield _Part(told=f"made {_plain(report.created)}")
     if report.cost:
         yield _Part(told=_plain(figures.cost_text(report.cost)))

@@ -59,8 +59,16 @@ def judged(outcome, reason, ratio):
 
 def made(outcome=Outcome.REGRESSED, reason=Reason.CONFIRMED, ratio=1.42, code=1):
     judgement = judged(outcome, reason, ratio)
+    run = RunSummary(
+        iterations=9,
+        statistics={"latency": {"median": RunStatistic(value=ratio * 1e-3)}},
+    )
     result = BenchmarkResult(
-        benchmark=SLOW, nodeid=SLOW, verdict=judgement.verdict, judgements=(judgement,)
+        benchmark=SLOW,
+        nodeid=SLOW,
+        verdict=judgement.verdict,
+        judgements=(judgement,),
+        runs=(run,) * 3,
     )
     return Report(
         created="2026-11-30T10:00:00Z",
@@ -350,6 +358,26 @@ def test_a_forks_report_is_rendered_anew_and_posted(from_run, artifact, github):
     assert "no checkout" in body
 
 
+def test_a_report_that_calls_itself_green_is_judged_by_its_results(
+    from_run, artifact, github
+):
+    artifact(replace(made(code=0), summary="all is well"))
+    from_run()
+    body = github.comments[0]["body"]
+    assert "### ✗ 1 benchmark: 1 regressed" in body
+    assert "all is well" not in body
+    assert "its results do not bear that out" in body
+
+
+def test_a_report_that_contradicts_itself_is_none(from_run, artifact, github):
+    report = made()
+    artifact(replace(report, results=(replace(report.results[0], runs=()),)))
+    from_run()
+    body = github.comments[0]["body"]
+    assert "nothing was measured" in body
+    assert "contradicts itself" in body
+
+
 def test_a_failed_run_is_commented_on_too(from_run, artifact, github):
     artifact()  # the event's conclusion is `failure`
     from_run()
@@ -358,14 +386,14 @@ def test_a_failed_run_is_commented_on_too(from_run, artifact, github):
 
 def test_legs_get_a_comment_each(from_run, artifact, github):
     artifact(leg="a100")
-    artifact(leg="h100", report=replace(made(), summary="other words"))
+    artifact(leg="h100", report=made(Outcome.ERROR, Reason.BODY_RAISED))
     from_run()
     first = [one["body"].split("\n")[0] for one in github.comments]
     assert first == [
         "<!-- pytest-perfgate:comment id=a100 -->",
         "<!-- pytest-perfgate:comment id=h100 -->",
     ]
-    assert "h100: other words" in github.comments[1]["body"]
+    assert "h100: 1 benchmark: 1 failed with an error" in github.comments[1]["body"]
     from_run("--comment-id=nightly")
     assert "id=nightly/a100 -->" in github.comments[2]["body"]
 
