@@ -18,7 +18,8 @@ from pytest_perfgate.measure.cpu_guard import (
     judge_blocks,
     usable_cores,
 )
-from pytest_perfgate.measure.runner import BLOCK_S, TURN_S
+from pytest_perfgate.measure.health import Watch
+from pytest_perfgate.measure.runner import BLOCK_S, COLLECT_S, TURN_S
 from pytest_perfgate.measure.seeding import Seeding
 from pytest_perfgate.model import ROUND_LATENCY, Measurement, Plan
 from pytest_perfgate.workloads.assembly import samples, torch_threads
@@ -39,6 +40,8 @@ class BenchmarkRounds:
         self._nodeid = nodeid
         self._uses: list[BlockUse] = []
         self._before: Reading | None = None
+        self._watch = Watch(None)
+        self._unwatched_ns = 0
         self._seeding = Seeding()
         self._seeding.apply(context.seed, nodeid)
         device = context.device
@@ -92,6 +95,7 @@ class BenchmarkRounds:
 
     def _begin(self) -> None:
         self._context.device.measuring()
+        self._watch = Watch(self._context.device.telemetry)
         self._open()
 
     def _open(self) -> None:
@@ -101,10 +105,14 @@ class BenchmarkRounds:
         if self._before is not None:
             after = self._context.device.reading(closing=True)
             self._uses.append(difference(self._before, after))
+            self._unwatched_ns += self._uses[-1].wall_ns
             self._before = None
 
     def _pause(self) -> None:
         self._close()
+        if self._unwatched_ns >= COLLECT_S * 1e9:  # several turns together
+            self._watch.look()
+            self._unwatched_ns = 0
         if self._context.between_blocks is not None:
             self._context.device.synchronize()
             self._context.between_blocks()
@@ -125,6 +133,10 @@ class BenchmarkRounds:
         self._close()
         found = self.driver.read()
         context = self._context
+        seen = self._watch.close()
+        health = judge_blocks(
+            self._uses, cores=usable_cores(), steady=context.device.settled()
+        )
         series = samples(ROUND_LATENCY, found.seconds, where=self._nodeid)
         return Measurement(
             benchmark=self._nodeid,
@@ -132,12 +144,10 @@ class BenchmarkRounds:
             run=context.run,
             plan=self._plan(found),
             samples=(series,),
-            health=judge_blocks(
-                self._uses, cores=usable_cores(), steady=context.device.settled()
-            ),
+            health=seen.added_to(health),
             clock_tick_s=context.device.tick_s / found.iterations,
             alone=context.alone,
-            remarks=_remarks(found) if context.run <= 1 else (),
+            remarks=(*seen.remarks, *(_remarks(found) if context.run <= 1 else ())),
         )
 
     def _plan(self, found: Found) -> Plan:

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.interop import pytest_benchmark as interop
+from pytest_perfgate.model import Reason
 from pytest_perfgate.workloads.benchmark import BenchmarkRounds
 
 ID = "a.py::b"
@@ -87,6 +88,13 @@ def test_a_disturbed_run_is_seen(take, make_fake):
     health = rounds.measurement().health
     assert health.disturbed
     assert health.blocks == 4  # ten rounds, a block for each 0.25 s
+
+
+def test_a_throttled_gpu_is_seen(take, make_fake):
+    device = scripted(make_fake, seconds=0.1, gpu={"throttled": 0.5})
+    rounds, benchmark = take(device=device)
+    benchmark(lambda: None)
+    assert rounds.measurement().health.unfit == Reason.THROTTLED
 
 
 def test_blocks_end_between_rounds_and_the_rest_counts(take, make_fake):
