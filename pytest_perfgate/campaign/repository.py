@@ -72,8 +72,8 @@ class Repository:
                 "it in a clone, or compare with stored baselines"
             )
         self.root = Path(done.stdout.rstrip("\n")).resolve()
-        common = self._ask("rev-parse", "--path-format=absolute", "--git-common-dir")
-        self.common = Path(common.rstrip("\n"))
+        common = self._ask("rev-parse", "--git-common-dir").rstrip("\n")
+        self.common = (self.root / common).resolve()  # relative, in a plain clone
 
     # -- which commit
 
@@ -103,9 +103,9 @@ class Repository:
         )
 
     def _commit(self, ref: str) -> str | None:
-        done = self._run(
-            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
-        )
+        if ref.startswith("-"):  # to git that would be an option
+            return None
+        done = self._run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
         return done.stdout.strip() if done.returncode == 0 else None
 
     def _unknown(self, ref: str) -> str:
@@ -178,12 +178,10 @@ class Repository:
 
     def worktrees(self) -> tuple[Path, ...]:
         """Return where git believes to have checkouts; some may be gone."""
-        entries = self._list("worktree", "list", "--porcelain", "-z")
-        return tuple(
-            Path(entry.removeprefix("worktree "))
-            for entry in entries
-            if entry.startswith("worktree ")
-        )
+        # -z is younger than the git of many machines
+        lines = self._ask("worktree", "list", "--porcelain").split("\n")
+        start = "worktree "
+        return tuple(Path(one[len(start) :]) for one in lines if one.startswith(start))
 
     # -- asking git
 
@@ -203,7 +201,7 @@ class Repository:
             word for name, value in _QUIET for word in ("-c", f"{name}={value}")
         ]
         try:
-            return subprocess.run(  # noqa: S603 (our own arguments; a ref stands behind --end-of-options)
+            return subprocess.run(  # noqa: S603 (our own arguments; no ref begins with a dash)
                 ["git", "-C", str(self.root), *settings, *arguments],  # noqa: S607 (the user's own git)
                 capture_output=True,
                 text=True,

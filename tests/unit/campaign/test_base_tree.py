@@ -1,6 +1,8 @@
 """The base tree: which commit, what lies in it, and that nothing of it is left."""
 
 import os
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -198,6 +200,20 @@ def test_a_hook_has_not_the_last_word_on_the_repository(
     assert open_tree(checkout).root.name == "project"
 
 
+def test_a_worktree_of_the_users_is_a_candidate_too(checkout, open_tree, tmp_path):
+    checkout.git("checkout", "-q", "main")
+    checkout.git("worktree", "add", "-q", str(tmp_path / "second"), "topic")
+
+    class Second:
+        path = tmp_path / "second"
+
+    tree = open_tree(Second)
+    assert "'base'" in (tree.root / "src/lib/__init__.py").read_text()
+    tree.close()
+    listed = checkout.git("worktree", "list", "--porcelain")
+    assert listed.count("worktree ") == 2
+
+
 # -- what is in it
 
 
@@ -361,6 +377,8 @@ sys.stdin.read()
 @pytest.fixture
 def manager(checkout, tmp_path):
     """A process that holds a base tree: itself, its janitor's pidfd, and the tree."""
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("only Linux tells of the end of a process that is not a child")
     temporary = tmp_path / "held"
     temporary.mkdir()
     process = subprocess.Popen(
@@ -377,15 +395,11 @@ def manager(checkout, tmp_path):
 
 
 def ended(descriptor):
-    import select
-
     return bool(select.select([descriptor], [], [], 30)[0])
 
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGINT"])
 def test_it_goes_with_its_session_however_that_ends(checkout, manager, number):
-    import signal
-
     process, janitor, tree = manager
     assert tree.exists()
     process.send_signal(getattr(signal, number))
@@ -398,8 +412,6 @@ def test_it_goes_with_its_session_however_that_ends(checkout, manager, number):
 def test_what_a_dead_machine_left_is_removed_by_the_next_session(
     checkout, manager, open_tree
 ):
-    import signal
-
     process, janitor, tree = manager
     signal.pidfd_send_signal(janitor, signal.SIGKILL)
     process.kill()
