@@ -45,6 +45,19 @@ class Pair:
                 path.write_text(f"WHOSE = {one!r}\n")
         return self
 
+    def install(self, side):
+        """Install a tree's `lib` as pip does; returns where."""
+        site = self.path / "site"
+        info = site / "lib-1.dist-info"
+        info.mkdir(parents=True)
+        text = "Metadata-Version: 2.1\nName: lib\nVersion: 1\n"
+        (info / "METADATA").write_text(text)
+        (info / "RECORD").write_text("lib.py,,\nlib-1.dist-info/METADATA,,\n")
+        url = {"url": getattr(self, side).as_uri(), "dir_info": {}}
+        (info / "direct_url.json").write_text(json.dumps(url))
+        (site / "lib.py").write_text("WHOSE = 'installed'\n")
+        return site
+
     def run(self, code, *, early="", as_module=False, side="base", **environment):
         trees = Trees(
             side=side,
@@ -306,6 +319,28 @@ import lib._core
     evidence = pair.run(code, early=ON_PATH)["evidence"]
     assert evidence["library"] == ["lib"]
     assert evidence["installed"] == ["lib._core"]
+
+
+@pytest.mark.parametrize(
+    ("side", "kind"), [("base", "library"), ("candidate", "installed")]
+)
+def test_what_was_built_from_the_base_is_the_bases(pair, side, kind):
+    """An install of the candidate may be older than the candidate."""
+    site = pair.install(side)
+    pair.write("python/lib.py")
+    code = "import lib\nsaid['lib'] = lib.WHOSE"
+    said = pair.run(code, side=side, PYTHONPATH=str(site))
+    assert said["lib"] == "installed"
+    assert said["evidence"][kind] == ["lib"]
+
+
+def test_a_base_that_is_installed_is_imported_as_it_was_built(pair):
+    """Its source tree may lack what was compiled."""
+    site = pair.install("base")
+    pair.write("src/lib.py")
+    code = "import lib\nsaid['lib'] = lib.WHOSE"
+    early = f"sys.path.append({str(site)!r})"
+    assert pair.run(code, early=early)["lib"] == "installed"
 
 
 def test_what_is_laid_over_is_no_library(pair):
