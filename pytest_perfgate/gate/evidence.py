@@ -8,6 +8,7 @@ from itertools import chain, islice
 
 from pytest_perfgate.gate.bounds import Bar, bar_of
 from pytest_perfgate.gate.budgets import Budget
+from pytest_perfgate.gate.clocks import Clocks, compare_clocks
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.model import Better, Comparison, Metric, RunStatistic, RunSummary
 from pytest_perfgate.stats.interval import (
@@ -56,6 +57,10 @@ class Sides:
             or _many([not run.steady for run in now]),
             drifting=bool([run for run in runs if run.drift]),
         )
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        return compare_clocks(*self.both)
 
     @cached_property
     def collected(self) -> dict[tuple[str, str], "Numbers"]:

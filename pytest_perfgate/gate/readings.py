@@ -23,6 +23,13 @@ from pytest_perfgate.gate.budgets import (
     is_timed,
     tail_samples,
 )
+from pytest_perfgate.gate.clocks import (
+    Clocks,
+    excuse,
+    flattery,
+    is_clocked,
+    is_faster_in_cycles,
+)
 from pytest_perfgate.gate.evidence import (
     Numbers,
     Runs,
@@ -267,23 +274,38 @@ def _weigh(case: _Case, found: Estimate, bar: Bar) -> _Stand:
     if hindered is not None:
         return hindered, State.OPEN
     if is_over(found, bar, look):
-        if case.gate.witness and not look.paired:
-            # a neighbour alone moves a floor: against stored runs it only accuses
-            return _suspect(case.numbers.metric, found), State.OPEN
-        return _FLAGGED, State.FLAGGED
+        return _over(case, found, bar)
     if is_within(found, bar, look):
-        return _within(found, bar, look), State.SETTLED
+        return _within(case, found, bar)
     return doubt(found, bar, look), State.OPEN
 
 
-def _within(found: Estimate, bar: Bar, look: Look) -> Verdict:
-    if not is_faster(found, look):
-        return _UNCHANGED
+def _clocks(case: _Case) -> Clocks:
+    """Return the clocks of both sides, where they have a part in the statistic."""
+    clocked = is_clocked(case.numbers.metric) and not case.gate.budget.absolute
+    return case.sides.clocks if clocked else Clocks()
+
+
+def _over(case: _Case, found: Estimate, bar: Bar) -> _Stand:
+    excused = excuse(_clocks(case), found, bar, case.look)
+    if excused is not None:
+        return inconclusive(Reason.DISTURBED, excused), State.OPEN
+    if case.gate.witness and not case.look.paired:
+        # a neighbour alone moves a floor: against stored runs it only accuses
+        return _suspect(case.numbers.metric, found), State.OPEN
+    return _FLAGGED, State.FLAGGED
+
+
+def _within(case: _Case, found: Estimate, bar: Bar) -> _Stand:
+    clocks, look = _clocks(case), case.look
+    flattered = flattery(clocks, found, bar, look)
+    if flattered is not None:
+        return inconclusive(Reason.DISTURBED, flattered), State.OPEN
+    if not is_faster(found, look) or not is_faster_in_cycles(clocks, found, look):
+        return _UNCHANGED, State.SETTLED
     beyond = found.upper(look.green) < -bar.theta
-    return Verdict(
-        outcome=Outcome.IMPROVED,
-        reason=Reason.FASTER_BEYOND_BUDGET if beyond else Reason.FASTER,
-    )
+    reason = Reason.FASTER_BEYOND_BUDGET if beyond else Reason.FASTER
+    return Verdict(outcome=Outcome.IMPROVED, reason=reason), State.SETTLED
 
 
 def doubt(found: Estimate, bar: Bar, look: Look) -> Verdict:

@@ -88,3 +88,22 @@ def test_nothing_unfit_is_recorded(one):
     one.device({"*": {"gpu": {"throttled": 0.5}}})
     assert one.run("--perfgate-update").ret == 12
     assert not one.baseline().exists()
+
+
+def test_a_difference_of_clocks_is_no_regression(one):
+    one.device({"*": {"gpu": {"sm_mhz": 1980}}})
+    one.adopt("benches")
+    slower = {"factor": 1.08}
+    one.device({"*": slower | {"gpu": {"sm_mhz": 1830}}}, salt=1)
+    result = one.run("--perfgate-runs=3:3")
+    assert result.ret == 0, result.stdout.str()
+    assert one.outcomes["benches/bench_a.py::bench_one"] == (
+        "inconclusive",
+        "disturbed",
+    )
+    detail = told(one, "bench_one")["verdict"]["detail"]
+    assert detail.startswith("a difference of clocks, not a regression: +7.9 %")
+    assert detail.endswith("in cycles (1980 → 1830 MHz)")
+    # the same in time, on the same clock: the code
+    one.device({"*": slower | {"gpu": {"sm_mhz": 1980}}}, salt=1)
+    assert one.run("--perfgate-runs=3:3").ret == 1

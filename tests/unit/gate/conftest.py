@@ -41,7 +41,14 @@ class Factory:
         """One run; `latency__median=1.0` is the median of the metric latency."""
         own = {
             name: columns.pop(name)
-            for name in ("drift", "disturbed", "steady", "clock_tick_s", "samples")
+            for name in (
+                "drift",
+                "disturbed",
+                "steady",
+                "clock_tick_s",
+                "samples",
+                "device",
+            )
             if name in columns
         }
         statistics = {}
