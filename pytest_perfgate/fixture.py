@@ -336,6 +336,8 @@ class PerfGate:
         self._names.add(name)
         target = self._target(name)
         self._seed(target.benchmark)
+        if self._context is not None:
+            self._context.breaks.open()
         return target
 
     def _target(self, name: str | None) -> "Target":

@@ -105,7 +105,8 @@ class Metric:
     unit: str
     better: Better = Better.LOWER
     definition: str = ""
-    """Names how the number is made, with a version: `host-synchronised/1`."""
+    """Names how the number is made, with a version: `host-synchronised/1`. What
+    it holds for alone stands behind an `@`: `leaf-operators/1@cpu torch 2.13.0`."""
     exact: bool = False
     """A deterministic count: compared exactly, one run is enough."""
 
@@ -119,6 +120,20 @@ class Metric:
         Its P99 is one of rounds, not of calls.
         """
         return self.definition.startswith("round-mean/")
+
+    @property
+    def made(self) -> str:
+        """How the number is made, whatever it holds for."""
+        return self.definition.partition("@")[0]
+
+    @property
+    def holds_for(self) -> str:
+        """For what alone the number holds; empty where it is comparable as it is."""
+        return self.definition.partition("@")[2]
+
+
+UNSTABLE = "unstable"
+"""A count that differed between two calls holds for nothing."""
 
 
 def _timing(name: str, definition: str) -> Metric:

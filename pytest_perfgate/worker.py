@@ -23,6 +23,7 @@ from pytest_perfgate import protocol
 from pytest_perfgate.errors import BadSample, NothingMeasured, PerfGateError, UsageError
 from pytest_perfgate.fixture import PerfGate
 from pytest_perfgate.interop import pytest_benchmark
+from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, open_device
 from pytest_perfgate.measure.environment import fingerprint
@@ -123,6 +124,7 @@ class Worker:
         self._writer = RecordWriter(Path(task.records))
         self._gate: PerfGate | None = None
         self._rounds: BenchmarkRounds | None = None
+        self._breaks = BreakBook()
         self._writer.write("hello", protocol=protocol.VERSION, pid=os.getpid())
 
     # -- what is run, and in which order
@@ -225,6 +227,7 @@ class Worker:
             alone=self._task.alone,
             wants_p99=own.gate,
             between_blocks=None,
+            breaks=self._breaks,
         )
 
     def _emit(self, measurement: Measurement) -> None:
@@ -232,6 +235,15 @@ class Worker:
 
     def _note(self, text: str) -> None:
         self._writer.write("note", text=text)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self) -> Generator[None, object, object]:
+        """Look whether torch's compiler is there before anything is compiled."""
+        self._breaks.open()
+        try:
+            return (yield)
+        finally:
+            self._breaks.open()
 
     # -- what happened
 

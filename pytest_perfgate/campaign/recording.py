@@ -9,6 +9,7 @@ from pytest_perfgate.campaign.ledger import Entry
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.gate.budgets import main_statistic
+from pytest_perfgate.gate.comparability import definitions
 from pytest_perfgate.gate.evidence import recorded_detectable
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
@@ -97,10 +98,9 @@ def _cut_short(judged: BenchmarkResult, made: int) -> BenchmarkResult:
 def _recording(
     judged: BenchmarkResult, measured: Sequence[Measurement], occasion: Occasion
 ) -> Recording:
-    series = {s.metric.name: s.metric for m in measured for s in m.samples}
     return Recording(
         plan=_plan(measured),
-        metrics=series,
+        metrics=definitions(measured),
         session=Session(
             time=occasion.time,
             commit=occasion.commit,

@@ -10,6 +10,7 @@ from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.gate.comparability import (
     compare_environments,
     compare_plans,
+    definitions,
     difference_text,
 )
 from pytest_perfgate.gate.judge import (
@@ -367,12 +368,7 @@ def _metrics(
     measured: Mapping[int, Mapping[str, Measurement]], benchmark: str
 ) -> dict[str, Metric]:
     """Return the definitions of what was measured of a benchmark."""
-    return {
-        series.metric.name: series.metric
-        for run in measured.values()
-        if benchmark in run
-        for series in run[benchmark].samples
-    }
+    return definitions(run[benchmark] for run in measured.values() if benchmark in run)
 
 
 def _incomparable(forbidding: Sequence[Difference], *, hardware: bool) -> Verdict:

@@ -1,9 +1,16 @@
 """May these numbers be compared at all: machines and plans side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from pytest_perfgate.model import Difference, Environment, Metric, Plan
+from pytest_perfgate.model import (
+    UNSTABLE,
+    Difference,
+    Environment,
+    Measurement,
+    Metric,
+    Plan,
+)
 
 _CLOCKS = ("mhz", "clock")
 _ABSENT = "not recorded"
@@ -69,6 +76,40 @@ def compare_metrics(baseline: Metric, candidate: Metric) -> tuple[Difference, ..
         for name in ("unit", "better", "definition", "exact")
         if (before := getattr(baseline, name)) != (now := getattr(candidate, name))
     )
+
+
+def not_comparable(baseline: Metric, candidate: Metric) -> str | None:
+    """Say why a count is only shown: it holds for something else, or for nothing.
+
+    A count is that of one version of torch on one kind of device: another
+    version does the same work by other operators. None where it can be judged,
+    or where the definitions differ in more than that, which is a matter of
+    `compare_metrics`.
+    """
+    name, before, now = candidate.name, baseline.holds_for, candidate.holds_for
+    if baseline.made != candidate.made:
+        return None
+    if UNSTABLE in {before, now}:
+        when = "now" if now == UNSTABLE else "when recorded"
+        return f"{name} is not gated: it differed {when} between two calls of one run"
+    if before == now:
+        return None
+    return (
+        f"{name} is not gated: it was counted with {before}, now with {now};"
+        " record it anew to gate it"
+    )
+
+
+def definitions(measured: Iterable[Measurement]) -> dict[str, Metric]:
+    """Return the metrics of several runs; unstable in one is unstable in all."""
+    found: dict[str, Metric] = {}
+    for measurement in measured:
+        for series in measurement.samples:
+            metric = series.metric
+            known = found.get(metric.name)
+            if known is None or known.holds_for != UNSTABLE:
+                found[metric.name] = metric
+    return found
 
 
 def _difference(

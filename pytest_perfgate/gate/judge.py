@@ -11,7 +11,11 @@ from pytest_perfgate.gate.anchor import (
     settled,
 )
 from pytest_perfgate.gate.bounds import is_futile
-from pytest_perfgate.gate.comparability import compare_metrics, difference_text
+from pytest_perfgate.gate.comparability import (
+    compare_metrics,
+    difference_text,
+    not_comparable,
+)
 from pytest_perfgate.gate.confirm import Confirmation, FreshPairs, confirm
 from pytest_perfgate.gate.evidence import Sides, collect
 from pytest_perfgate.gate.exact import read_exact
@@ -191,6 +195,10 @@ class _Case:
     measured: Mapping[str, int]
     """In how many candidate runs each metric was measured."""
 
+    def only_shown(self, metric: Metric) -> str | None:
+        """Say why a stored count cannot be held against the one measured now."""
+        return not_comparable(metric, self.known[metric.name])
+
     def lacking(self, metric: Metric) -> int:
         """Count the candidate runs that did not measure a metric."""
         return len(self.sides.candidate) - self.measured.get(metric.name, 0)
@@ -209,6 +217,8 @@ def _stored_metrics(case: _Case) -> Iterator[Reading]:
     for metric in case.stored.values():
         gates = case.policy.gates(metric)
         refusal = _refusal(case, metric)
+        if refusal is None and case.only_shown(metric):
+            gates = ()
         if refusal is not None and gates:
             yield plain_reading(metric, gates[0], refusal)
         elif refusal is None:
@@ -224,7 +234,8 @@ def _refusal(case: _Case, metric: Metric) -> Verdict | None:
             outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
         )
     now = case.known[metric.name]
-    differences = () if now is metric else compare_metrics(metric, now)
+    same = now is metric or case.only_shown(metric) is not None
+    differences = () if same else compare_metrics(metric, now)
     if differences:
         return Verdict(
             outcome=Outcome.INCOMPARABLE,
@@ -290,7 +301,11 @@ def _anchored(case: _Case, baseline: Baseline | None) -> list[Reading]:
         case.policy,
         baseline,
         case.sides.candidate,
-        metrics=(m for m in case.stored.values() if _refusal(case, m) is None),
+        metrics=(
+            m
+            for m in case.stored.values()
+            if _refusal(case, m) is None and not case.only_shown(m)
+        ),
         look=case.look,
     )
 
@@ -412,9 +427,22 @@ def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
 
 
 def _remarks(case: _Case) -> Iterator[str]:
-    for name in case.known:
-        if name not in case.stored:
-            yield f"{name} is new: it has no baseline, record one to gate it"
+    yield from _of_new(case)
+    for metric in case.stored.values():
+        why_not = case.only_shown(metric)
+        if why_not and case.policy.gates(metric):
+            yield why_not
     for name, metric in case.stored.items():
         if case.lacking(metric) and not case.policy.gates(metric):
             yield f"{name} is in the baseline and was not measured in every run"
+
+
+def _of_new(case: _Case) -> Iterator[str]:
+    """Name what has no baseline yet; counts that nobody gates together."""
+    new = [metric for name, metric in case.known.items() if name not in case.stored]
+    counts = [m.name for m in new if m.exact and not case.policy.gates(m)]
+    for metric in new:
+        if metric.name not in counts:
+            yield f"{metric.name} is new: it has no baseline, record one to gate it"
+    if counts:
+        yield f"{len(counts)} counts have no baseline yet"

@@ -1,7 +1,8 @@
 """What `--perfgate-update` does to a baseline: pure rules, no file is touched."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from pytest_perfgate.model import (
     Baseline,
@@ -12,6 +13,8 @@ from pytest_perfgate.model import (
     Session,
     Verdict,
 )
+
+V = TypeVar("V")
 
 KEPT_SESSIONS = 10
 _TOLERATED_SHARE = 0.25
@@ -106,9 +109,17 @@ def _by_verdict(
 
 def _added(stored: Baseline, recording: Recording) -> Decision:
     session = _bare(recording)
-    kept = (*stored.sessions, session)[-KEPT_SESSIONS:]
+    # a count of another version of torch is another number: it starts anew
+    other = {
+        name
+        for name, metric in recording.metrics.items()
+        if stored.metrics.get(name, metric).definition != metric.definition
+    }
+    earlier = [_without(each, other) for each in stored.sessions]
+    kept = (*earlier, session)[-KEPT_SESSIONS:]
     baseline = replace(
         stored,
+        anchor=_without(stored.anchor, other),
         sessions=kept,
         metrics=recording.metrics,
         sketch=recording.sketch,
@@ -163,6 +174,28 @@ def _bare(recording: Recording) -> Session:
             for run in recording.session.runs
         ),
     )
+
+
+def _without(session: Session, names: Collection[str]) -> Session:
+    """Leave some metrics out of a session."""
+    if not names:
+        return session
+    return replace(
+        session,
+        runs=tuple(
+            replace(
+                run,
+                statistics=_others(run.statistics, names),
+                samples=_others(run.samples, names),
+                drift=_others(run.drift, names),
+            )
+            for run in session.runs
+        ),
+    )
+
+
+def _others(found: Mapping[str, V], names: Collection[str]) -> dict[str, V]:
+    return {name: value for name, value in found.items() if name not in names}
 
 
 def _unfit(recording: Recording) -> tuple[Reason, str] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.model import Measurement, Plan
 
@@ -34,6 +35,10 @@ class MeasureContext:
     stored plan, found out how many: every run of a session has as many."""
     calibrated_inner: Mapping[str, int] = field(default_factory=dict)
     """Likewise the calls of an iteration, where it is a round of pytest-benchmark."""
+    counting: bool = True
+    """Take counts once a benchmark's timing is over."""
+    breaks: BreakBook = field(default_factory=BreakBook)
+    """One for the whole process: a function is compiled once."""
 
     def __post_init__(self) -> None:
         if self.slowdown < 0:

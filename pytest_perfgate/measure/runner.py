@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from pytest_perfgate.errors import UsageError
+from pytest_perfgate.measure.compile_watch import watching_compiles
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.cpu_guard import (
     DISTURBED_RUN_SHARE,
@@ -96,6 +97,18 @@ class Outcome:
     """One a block: CPU seconds ÷ iterations and inner loop."""
     health: Health
     remarks: tuple[str, ...]
+    recompiles: int = 0
+    """Functions that torch compiled within the measured blocks."""
+
+    @property
+    def typical_s(self) -> float:
+        """The median call; zero where nothing was measured."""
+        return statistics.median(self.seconds or (0.0,))
+
+    @property
+    def calls(self) -> int:
+        """All calls that were made, warm-up and measured."""
+        return self.warmup + self.iterations * self.inner_loop
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -140,7 +153,7 @@ def drive(schedule: Schedule, perform: Perform) -> Outcome:
 def schedule(device: Device, wanted: Recipe) -> Schedule:
     """Ask for a warm-up and then for blocks, and judge what came back."""
     recent, warmup, steady = yield from _warm_up(wanted)
-    with quiet_garbage() as garbage:
+    with quiet_garbage() as garbage, watching_compiles() as compiles:
         device.measuring()
         state = _Measured(
             device=device,
@@ -166,6 +179,7 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
         cpu_time_s=tuple(state.cpu_time_s),
         health=seen.added_to(health),
         remarks=(*_remarks(garbage), *seen.remarks),
+        recompiles=compiles.count,
     )
 
 

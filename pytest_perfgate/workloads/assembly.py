@@ -3,11 +3,12 @@
 import hashlib
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_perfgate.errors import BadSample
 from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.counters import NOTHING, Counted, Occasion, take_counts
 from pytest_perfgate.measure.runner import Outcome
 from pytest_perfgate.model import METRICS, Better, Measurement, Metric, Plan, Samples
 from pytest_perfgate.workloads.target import Target
@@ -32,6 +33,7 @@ class Findings:
     batch_size: int | None = None
     output_digest: str | None = None
     remarks: tuple[str, ...] = ()
+    counted: Counted = NOTHING
 
 
 def samples(metric: Metric, values: Sequence[float], *, where: str) -> Samples:
@@ -73,12 +75,38 @@ def assemble(
         nodeid=target.nodeid,
         run=context.run,
         plan=plan,
-        samples=(*found.series, cpu_time),
+        samples=(*found.series, cpu_time, *_counts(found)),
         health=outcome.health,
         clock_tick_s=context.device.tick_s / outcome.inner_loop,
         output_digest=found.output_digest,
         alone=context.alone,
-        remarks=(*outcome.remarks, *found.remarks),
+        remarks=(*outcome.remarks, *found.remarks, *found.counted.remarks),
+    )
+
+
+def _counts(found: Findings) -> Iterator[Samples]:
+    """Yield the counts; a peak that the device itself knows is not counted again."""
+    known = {series.metric.name for series in found.series}
+    for series in found.counted.series:
+        if series.metric.name not in known:
+            yield series
+
+
+def counted(
+    context: MeasureContext, outcome: Outcome, call: Callable[[], object]
+) -> Counted:
+    """Count what one more call does, now that all timing is over."""
+    if not context.counting:
+        return NOTHING
+    return take_counts(
+        Occasion(
+            device=context.device,
+            call=call,
+            made=outcome.calls,
+            typical_s=outcome.typical_s,
+            recompiles=outcome.recompiles,
+            breaks=context.breaks,
+        )
     )
 
 

@@ -13,6 +13,7 @@ from pytest_perfgate.model import METRICS, Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
+    counted,
     samples,
     workload_digest,
 )
@@ -110,9 +111,11 @@ def measure_call(
     kwargs: Mapping[str, object],
 ) -> tuple[Measurement, object]:
     """Measure any callable; returns the record and what it returned last."""
-    outcome, calls = run_calls(context, target, bound(function, args, kwargs))
+    call = bound(function, args, kwargs)
+    outcome, calls = run_calls(context, target, call)
     found = Findings(
         series=latency_samples(target, outcome, calls),
         workload=workload_digest("call", *args, **kwargs),
+        counted=counted(context, outcome, call),
     )
     return assemble(context, target, outcome, found), calls.result

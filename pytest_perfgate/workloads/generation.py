@@ -18,6 +18,7 @@ from pytest_perfgate.model import METRICS, Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
+    counted,
     samples,
     throughput,
     workload_digest,
@@ -211,6 +212,9 @@ def measure_generation(
         workload=workload_digest(f"generation {_lengths(talk)}", listed),
         output_digest=digest([reply.tokens for reply in talk.last]),
         remarks=_remarks(talk),
+        counted=counted(
+            context, outcome, lambda: [consume(stream, prompt) for prompt in listed]
+        ),
     )
     return assemble(context, target, outcome, found), [
         list(reply.tokens) for reply in talk.last

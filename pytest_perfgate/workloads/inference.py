@@ -11,6 +11,7 @@ from pytest_perfgate.model import Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
+    counted,
     memory_samples,
     throughput,
     workload_digest,
@@ -55,6 +56,7 @@ def measure_inference(
     with inference_mode():
         outcome, calls = run_calls(context, target, call)
         peaks = context.device.peak_memory(calls.again)
+        counts = counted(context, outcome, call)
     found = Findings(
         series=(
             *latency_samples(target, outcome, calls),
@@ -63,5 +65,6 @@ def measure_inference(
         ),
         workload=workload_digest("inference", *inputs),
         batch_size=work.batch_size,
+        counted=counts,
     )
     return assemble(context, target, outcome, found), calls.result

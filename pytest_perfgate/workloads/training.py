@@ -20,6 +20,7 @@ from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
+    counted,
     memory_samples,
     samples,
     throughput,
@@ -185,7 +186,11 @@ def measure_training(
     scale = _Scale(step.scaler)
     outcome = drive(schedule(device, wanted), scale.watching(steps))
     check_loss(steps.loss, where=target.benchmark)
-    peaks = device.peak_memory(lambda: run_step(step, lambda _: None))
+
+    def again() -> object:
+        return run_step(step, lambda _: None)
+
+    peaks = device.peak_memory(again)
     found = Findings(
         series=(
             *_series(target, outcome, steps),
@@ -195,6 +200,7 @@ def measure_training(
         workload=workload_digest("training_step", step.batch),
         batch_size=batch_size,
         remarks=scale.remarks(),
+        counted=counted(context, outcome, again),
     )
     return assemble(context, target, outcome, found), steps.loss
 

@@ -54,6 +54,7 @@ def make_context(make_fake):
             "alone": False,
             "wants_p99": False,
             "between_blocks": None,
+            "counting": False,  # what is counted depends on what else is imported
         }
         return MeasureContext(**(fields | changes))
 

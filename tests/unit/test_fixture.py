@@ -33,6 +33,7 @@ class Session:
             "alone": False,
             "wants_p99": False,
             "between_blocks": None,
+            "counting": False,  # what is counted depends on what else is imported
         }
         self.gate = PerfGate(NODEID, context=MeasureContext(**(fields | changes)))
 

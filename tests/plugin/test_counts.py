@@ -1,0 +1,119 @@
+"""Counts of real torch code in real workers; only the times are scripted."""
+
+import pytest
+
+pytest.importorskip("torch")
+
+SOURCE = """
+import pytest
+import torch
+
+CHANGED = False
+X = torch.ones(8, 16)
+
+
+def budget(**counts):
+    return pytest.mark.perfgate(budget=counts, iterations=8, warmup=4)
+
+
+@budget(syncs="+0")
+def bench_item(perfgate):
+    def step():
+        total = (X @ X.T).sum()
+        return total.item() if CHANGED else total
+
+    perfgate(step)
+
+
+@budget(ops="+0")
+def bench_layer(perfgate):
+    layers = [torch.nn.Linear(16, 16) for _ in range(3 if CHANGED else 2)]
+    perfgate.inference(torch.nn.Sequential(*layers), X, batch_size=8)
+
+
+@budget(peak_memory="+0")
+def bench_activation(perfgate):
+    rows = 64 if CHANGED else 32
+    perfgate(lambda: torch.ones(rows, 64).relu().sum())
+
+
+def bench_python(perfgate):
+    perfgate(sum, range(9))
+"""
+TURNED = {
+    "bench_item": ("syncs", "0 → 1"),
+    "bench_layer": ("ops", "2 → 3"),
+    "bench_activation": ("peak_memory", "16.0 KiB → 32.0 KiB"),
+}
+PROCESSES = 5
+
+
+def counts_of(measurement):
+    return {
+        series.metric.name: series.values
+        for series in measurement.samples
+        if series.metric.exact
+    }
+
+
+@pytest.fixture(scope="module")
+def story(make_spawned):
+    """Baselines of five processes, and then one change to each benchmark."""
+    project = make_spawned("counts")
+    project.bench(SOURCE)
+    project.adopt(f"--perfgate-runs={PROCESSES}:{PROCESSES}")
+    project.first = list(project.measurements())
+    project.bench(SOURCE.replace("CHANGED = False", "CHANGED = True"))
+    project.run("--perfgate-runs=3:3")
+    return project
+
+
+@pytest.fixture(scope="module")
+def results(story):
+    return {r["benchmark"].rpartition("::")[2]: r for r in story.report["results"]}
+
+
+def test_five_processes_count_alike(story):
+    by_benchmark = {}
+    for measurement in story.first:
+        name = measurement.benchmark.rpartition("::")[2]
+        by_benchmark.setdefault(name, []).append(counts_of(measurement))
+    assert {len(found) for found in by_benchmark.values()} == {PROCESSES}
+    for name, found in by_benchmark.items():
+        assert found == [found[0]] * PROCESSES, name
+        usual = {"ops", "syncs", "recompiles"} if name != "bench_python" else set()
+        assert usual <= found[0].keys(), name
+
+
+def test_python_alone_has_no_counts(story):
+    assert not any(
+        counts_of(measurement)
+        for measurement in story.first
+        if measurement.benchmark.endswith("bench_python")
+    )
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_each_change_turns_its_own_count_red(results, name):
+    metric, change = TURNED[name]
+    verdict = results[name]["verdict"]
+    assert (verdict["outcome"], verdict["reason"]) == (
+        "regressed",
+        "count-over-budget",
+    )
+    assert change in verdict["detail"]
+    red = [
+        judgement["metric"]["name"]
+        for judgement in results[name]["judgements"]
+        if judgement["verdict"]["outcome"] == "regressed"
+    ]
+    assert red == [metric]
+
+
+def test_what_did_not_change_turns_nothing_red(results):
+    assert results["bench_python"]["verdict"]["outcome"] != "regressed"
+
+
+def test_a_failure_names_the_count_and_both_its_values(story):
+    assert "regressed: syncs·max +1, allowed +0" in story.output
+    assert "baseline 0 (5 runs), now 1 (3 runs)" in story.output

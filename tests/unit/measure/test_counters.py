@@ -1,0 +1,235 @@
+"""What one call of real torch code counts; all of it in one process of its own."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_perfgate.gate.judge import Look, judge_benchmark
+from pytest_perfgate.gate.policy import resolve_policy
+from pytest_perfgate.gate.summary import summarise
+from pytest_perfgate.gate.update import Recording, update_baseline
+from pytest_perfgate.measure import counters
+from pytest_perfgate.measure.compile_watch import BreakBook
+from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
+from pytest_perfgate.model import Health, Reason, Session
+from pytest_perfgate.store import decode_measurement
+
+CHILD = Path(__file__).with_name("counting_child.py")
+
+
+@pytest.fixture(scope="module")
+def story():
+    pytest.importorskip("torch")
+    done = subprocess.run(
+        [sys.executable, str(CHILD)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def measured(story):
+    found = story["measurements"]
+    return {name: decode_measurement(each) for name, each in found.items()}
+
+
+@pytest.fixture
+def counts(measured):
+    return lambda name: {
+        series.metric.name: series.values[0]
+        for series in measured[name].samples
+        if series.metric.exact
+    }
+
+
+def test_python_has_no_counts(counts):
+    assert counts("python") == {}
+    assert counts("python beside a compiler") == {}
+
+
+def test_counting_brings_no_compiler_in(story):
+    assert story["free of the compiler"]
+
+
+def test_a_plain_call(counts):
+    assert counts("plain") == {
+        "ops": 2,
+        "syncs": 0,
+        "allocations": 2,
+        "peak_memory": 2 * 8 * 16 * 4,
+        "compiled_graphs": 0,
+        "graph_breaks": 0,
+        "recompiles": 0,
+    }
+
+
+def test_inference_counts_as_the_call_does(counts):
+    assert counts("inference") == counts("plain")
+
+
+def test_reading_tokens_is_a_read_each(counts):
+    assert counts("generation")["syncs"] == 0  # tolist() of a tensor on the host
+
+
+def test_two_optimizers_do_the_same_work(counts, measured):
+    assert counts("training") == counts("training again")
+    assert counts("training")["ops"] > 10
+    assert not measured["training"].remarks
+
+
+def test_a_compiled_function_is_one_graph_and_stays_compiled(story, counts):
+    assert counts("whole")["compiled_graphs"] == 1
+    assert len(story["still compiled"]) == 1
+    assert counts("whole again") == counts("whole")
+
+
+def test_a_graph_break_is_counted_for_whoever_runs_the_graph(counts):
+    assert counts("whole")["graph_breaks"] == 0
+    assert counts("broken")["graph_breaks"] == 1
+    assert counts("broken")["compiled_graphs"] == 2
+    assert counts("broken first")["graph_breaks"] == 1
+
+
+def test_a_recompilation_while_timed(counts):
+    assert counts("steady")["recompiles"] == 0
+    assert counts("recompiled")["recompiles"] == 1
+
+
+def test_what_differs_between_two_calls_is_unstable(measured):
+    metrics = {s.metric.name: s.metric for s in measured["random"].samples}
+    assert metrics["ops"].definition == "leaf-operators/1@unstable"
+    assert metrics["syncs"].holds_for.startswith("cpu torch ")
+    assert any(
+        remark.startswith("ops is unstable: 13 and 14 in two calls")
+        for remark in measured["random"].remarks
+    )
+
+
+def test_a_body_that_fails_when_counted_keeps_its_times(counts, measured):
+    assert counts("moody") == {}
+    assert measured["moody"].remarks == ("counts were not taken: OSError: no more",)
+
+
+# what the gate makes of it
+
+
+def judged(before, after, **budget):
+    runs = [summarise(replace(before, run=run, health=Health())) for run in range(3)]
+    session = Session(
+        time="2026-01-01T00:00:00Z",
+        commit=None,
+        environment_digest="d",
+        runs=tuple(runs),
+    )
+    metrics = {series.metric.name: series.metric for series in before.samples}
+    recording = Recording(plan=before.plan, metrics=metrics, session=session)
+    return judge_benchmark(
+        policy=resolve_policy(
+            "a.py::b", marker_budget=budget, metrics=tuple(budget), gate=True
+        ),
+        baseline=update_baseline(None, recording).baseline,
+        candidate=[summarise(after)] * 3,
+        look=Look(last=True),
+        metrics={series.metric.name: series.metric for series in after.samples},
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        ("steady", "recompiled", "recompiles"),
+        ("whole", "broken", "graph_breaks"),
+        ("whole", "broken", "compiled_graphs"),
+        ("plain", "training", "ops"),
+    ],
+)
+def test_one_more_is_red_with_a_budget_of_none(measured, before, after, count):
+    found = judged(measured[before], measured[after], **{count: "+0"})
+    assert found.verdict.reason is Reason.COUNT_OVER_BUDGET
+    same = judged(measured[after], measured[after], **{count: "+0"})
+    assert same.verdict.reason is Reason.COUNT_EQUAL
+
+
+def test_an_unstable_count_is_shown_and_not_gated(measured):
+    found = judged(measured["plain"], measured["random"], ops="+0")
+    assert found.verdict.reason is Reason.NOT_GATED
+    assert "ops is not gated: it differed now between two calls of one run" in (
+        found.remarks
+    )
+
+
+# where nothing is counted
+
+
+@pytest.fixture
+def make_occasion(make_fake):
+    def make(**changes):
+        fields = {
+            "device": make_fake(),
+            "call": lambda: None,
+            "made": 9,
+            "typical_s": 0.001,
+            "recompiles": 0,
+            "breaks": BreakBook(),
+        }
+        return Occasion(**(fields | changes))
+
+    return make
+
+
+def test_without_torch_the_call_is_not_made(make_occasion, monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    occasion = make_occasion(call=lambda: pytest.fail("called"))
+    assert take_counts(occasion) == NOTHING
+
+
+def test_a_call_that_takes_too_long_is_not_made_again(make_occasion, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", object())
+    occasion = make_occasion(call=lambda: pytest.fail("called"), typical_s=6.25)
+    assert take_counts(occasion).remarks == (
+        "counts were not taken: one call takes 6.25 s, more than 5 s",
+    )
+
+
+def test_too_many_operators_make_no_trace(make_occasion, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(counters, "MOST_OPERATORS", 1)
+    monkeypatch.setattr(counters, "trace_of", lambda *_, **__: pytest.fail("traced"))
+    x = torch.ones(2)
+    found = take_counts(make_occasion(call=lambda: x + 1 + 1))
+    names = {series.metric.name for series in found.series}
+    assert names == {"ops", "syncs", "recompiles"}
+    assert found.remarks == (
+        "no trace was made: one call dispatches 2 operators, more than 1",
+    )
+
+
+def test_a_torch_that_would_stay_uncompiled_counts_no_operators(
+    make_occasion, monkeypatch
+):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(counters, "can_count", lambda: False)
+    x = torch.ones(2)
+    found = take_counts(make_occasion(call=lambda: x + 1))
+    names = {series.metric.name for series in found.series}
+    assert "ops" not in names
+    assert "allocations" in names
+    assert "ops were not counted" in found.remarks[0]
+
+
+def test_lazy_state_is_there_before_anything_is_counted(make_occasion):
+    torch = pytest.importorskip("torch")
+    state = []
+
+    def step():
+        if len(state) < 3:
+            state.append(torch.ones(2))
+        return state[0] + 1
+
+    found = take_counts(make_occasion(call=step, made=0))
+    values = {series.metric.name: series.values[0] for series in found.series}
+    assert values["ops"] == 1
