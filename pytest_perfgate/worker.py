@@ -174,6 +174,7 @@ class Worker:
         self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
         """Take pytest-benchmark's fixture over where it is set up."""
+        self._breaks.open()  # what torch compiles is known from its first time on
         value = yield
         mine = self._rounds is None and fixturedef.argname == pytest_benchmark.FIXTURE
         if mine and pytest_benchmark.is_fixture(value):
@@ -235,15 +236,6 @@ class Worker:
 
     def _note(self, text: str) -> None:
         self._writer.write("note", text=text)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self) -> Generator[None, object, object]:
-        """Look whether torch's compiler is there before anything is compiled."""
-        self._breaks.open()
-        try:
-            return (yield)
-        finally:
-            self._breaks.open()
 
     # -- what happened
 
