@@ -13,6 +13,7 @@ import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pytest_perfgate.errors import NothingMeasured
@@ -140,6 +141,11 @@ class Doors:
     pause: Callable[[], None]
     """Between two rounds, about every `pause_s` of measured time."""
     pause_s: float
+    pause_rounds: int | None = None
+    """Rounds between two pauses; None goes by time."""
+    settle: "Callable[[Rounds, float], int] | None" = None
+    """Called where it chose the rounds itself, with what one takes, in seconds;
+    answers how many to make between two pauses."""
     stretch: Callable[[], Callable[[], None]] | None = None
     """Called before a call within a round; what it returns is called after it."""
     clock: Callable[[], float] | None = None
@@ -192,6 +198,7 @@ class Driver:
         self.takes_turns = _has(fixture, FOR_TURNS)
         self.reaches_calls = _has(fixture, FOR_CALLS)
         self.fixes_rounds = _has(fixture, FOR_GOVERNING)
+        self._per_pause = doors.pause_rounds
         self._pauses: list[int] = []
         self._measured_s = 0.0
         fixture.disabled = False
@@ -215,13 +222,18 @@ class Driver:
         def counted(duration: float) -> None:
             update(duration)
             self._measured_s += duration
-            if self._measured_s >= self._doors.pause_s:
+            if self._is_due(len(stats.stats.data)):
                 self._measured_s = 0.0
                 self._pauses.append(len(stats.stats.data))
                 self._doors.pause()
 
         stats.update = counted
         self._doors.begin()
+
+    def _is_due(self, rounds: int) -> bool:
+        if self._per_pause is None:
+            return self._measured_s >= self._doors.pause_s
+        return rounds % self._per_pause == 0
 
     def read(self) -> Found:
         """Read what was measured.
@@ -258,14 +270,24 @@ class Driver:
 
         It calibrates in any case, which also warms up.
         """
-        fixture = self._fixture
         own: Calibrated = self._calibrate(runner)
-        if governing is None or governing.workload not in {None, self.workload}:
-            return self._several(own, runner)
-        setattr(fixture, MIN_ROUNDS, governing.rounds)
-        setattr(fixture, PRECISION, None)  # or it would stop when it is content
+        if governing is not None and governing.workload in {None, self.workload}:
+            return self._fixed(governing)
+        own = self._several(own, runner)
+        if self._doors.settle is None:
+            return own
+        filling = math.ceil(getattr(self._fixture, MAX_TIME) / own[0])
+        fewest = getattr(self._fixture, MIN_ROUNDS)
+        chosen = Rounds(rounds=max(filling, fewest), iterations=own[1])
+        self._per_pause = self._doors.settle(chosen, own[0])
+        return self._fixed(chosen)
+
+    def _fixed(self, wanted: Rounds) -> Calibrated:
+        """Answer so that it makes just these rounds."""
+        setattr(self._fixture, MIN_ROUNDS, wanted.rounds)
+        setattr(self._fixture, PRECISION, None)  # or it would stop when it is content
         # however long a round takes, the fewest rounds are then all
-        return math.inf, governing.iterations, range(governing.iterations)
+        return math.inf, wanted.iterations, range(wanted.iterations)
 
     def _several(self, first: Calibrated, runner: object) -> Calibrated:
         """Calibrate again while that is cheap: what was found is found for all runs."""
@@ -351,7 +373,11 @@ def drawn(count: int, most: int) -> Sequence[int]:
 def _per_turn(
     kept: Sequence[int], pauses: Sequence[int], count: int
 ) -> tuple[int, ...]:
-    """Count the kept rounds between pauses; a last stretch without a pause, too."""
+    """Count the kept rounds between pauses; a last stretch without a pause, too.
+
+    Of a stretch that is so short that none was kept there is nothing to tell.
+    """
     ends = [*pauses] if pauses and pauses[-1] == count else [*pauses, count]
     places = [bisect_left(kept, end) for end in ends]
-    return tuple(end - begin for begin, end in zip([0, *places], places, strict=False))
+    counts = (end - begin for begin, end in pairwise((0, *places)))
+    return tuple(count for count in counts if count)

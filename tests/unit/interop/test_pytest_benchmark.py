@@ -323,6 +323,52 @@ def test_nothing_is_handed_on_to_its_table(make_benchmark, drive, work):
     assert listed == []
 
 
+# side by side
+
+
+def test_it_says_what_it_chose_and_goes_by_the_answer(make_benchmark, drive, counted):
+    chosen = []
+
+    def settle(rounds, round_s):
+        chosen.append((rounds.rounds, rounds.iterations, round_s))
+        return 3
+
+    fixture = make_benchmark(precision=0.9)
+    driver, happened = drive(fixture, settle=settle)
+    call, _ = counted(0.125)
+    fixture(call)
+    found = driver.read()
+    assert chosen == [(8, 1, 0.125)]
+    assert found.rounds == 8  # precise long before
+    assert found.turns == (3, 3, 2)
+    assert happened == ["begin", "pause", "pause"]
+
+
+def test_what_the_other_side_chose_is_made(make_benchmark, drive, counted):
+    fixture = make_benchmark()
+    driver, _ = drive(
+        fixture,
+        governing=Rounds(rounds=8, iterations=2),
+        pause_rounds=3,
+        settle=lambda *_: pytest.fail("it was settled before"),
+    )
+    call, _ = counted(5.0)
+    fixture(call)
+    found = driver.read()
+    assert (found.rounds, found.iterations) == (8, 2)
+    assert found.turns == (3, 3, 2)
+
+
+def test_a_turn_of_which_nothing_is_kept_is_none(
+    make_benchmark, drive, work, monkeypatch
+):
+    monkeypatch.setattr(interop, "MOST_SAMPLES", 2)
+    fixture = make_benchmark()
+    driver, _ = drive(fixture, pause_rounds=1)
+    fixture.pedantic(work, rounds=20)
+    assert driver.read().turns == (1, 1)
+
+
 # what is no measurement
 
 
