@@ -34,7 +34,7 @@ from pytest_perfgate.reports.comment import Around
 from pytest_perfgate.reports.escape import one_line
 from pytest_perfgate.store import load_report
 
-_NO_CHECKOUT = (
+NO_CHECKOUT = (
     "Which baselines this pull request edits is not known here, for this job has no "
     "checkout: see its diff."
 )
@@ -120,7 +120,7 @@ def _comment(given: argparse.Namespace) -> int:
 def _around(context: Context, folder: str) -> Around:
     """List the edited baselines, where there is a pull request and a checkout."""
     if context.upstream is not None:
-        return Around(edits_note=_NO_CHECKOUT)
+        return Around(edits_note=NO_CHECKOUT)
     if not context.base_ref:
         return Around()
     git = git_in(Path.cwd())

@@ -229,8 +229,11 @@ def overall(report: Report, *, accepted: bool = False) -> str:
 
 
 def accepted_exit_code(report: Report) -> int:
-    """Give the exit code that a session has once its regressions are accepted."""
-    if report.exit_code != 1:
+    """Give the exit code that a session has once its regressions are accepted.
+
+    What failed there besides the benchmarks is not accepted with them.
+    """
+    if report.exit_code != 1 or report.problem:
         return report.exit_code
     rest = [
         one for one in report.results if one.verdict.outcome is not Outcome.REGRESSED

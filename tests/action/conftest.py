@@ -1,5 +1,7 @@
 """The action on machines of our own: a fake device, a fake GitHub, real processes."""
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,3 +25,50 @@ def make_machine(tmp_path):
     from tests.action.runner import Machine
 
     return lambda event, **fields: Machine(tmp_path / "machine", event, **fields)
+
+
+BENCHES = """
+def bench_fast(perfgate):
+    perfgate(lambda: None)
+
+
+def bench_slow(perfgate):
+    perfgate(lambda: None)
+"""
+
+
+@pytest.fixture(scope="session")
+def adopted_project(tmp_path_factory):
+    """A project with two benchmarks, their baselines, and a base branch."""
+    from tests.plugin.conftest import Spawned
+
+    project = Spawned(tmp_path_factory.mktemp("project"), {})
+    project.bench(BENCHES)
+    project.adopt("benches")
+    (project.path / ".gitignore").write_text(".perfgate/\nfake-device.json\n")
+    git(project.path, "init", "-q", "-b", "topic")
+    git(project.path, "add", "-A")
+    git(project.path, "commit", "-q", "-m", "first")
+    git(project.path, "update-ref", "refs/remotes/origin/main", "HEAD")
+    return project
+
+
+def git(folder, *arguments):
+    who = ["-c", "user.name=me", "-c", "user.email=me@example.com"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True)
+
+
+@pytest.fixture
+def make_project(adopted_project, tmp_path):
+    """Make a copy of the project whose device is as slow as the test says."""
+    from tests.plugin.conftest import Folder
+
+    def make(benchmarks, *, salt=1, **fields):
+        path = tmp_path / "workspace"
+        shutil.copytree(adopted_project.path, path)
+        project = Folder(path, {})
+        project.device(benchmarks, salt=salt, **fields)
+        project.given = project.environment
+        return project
+
+    return make

@@ -1,0 +1,50 @@
+"""What the steps of the action say: to people, and to the runner."""
+
+from collections.abc import Iterable, Mapping
+
+from pytest_perfgate.github.commands import (
+    Annotation,
+    Level,
+    annotate,
+    command,
+    harmless,
+)
+from pytest_perfgate.github.context import Context, read_event, resolve
+
+TITLE = "pytest-perfgate"
+
+
+def say(text: str) -> None:
+    """Print what may hold names of tests: no line of it is a command."""
+    print(harmless(text), flush=True)
+
+
+def tell(level: Level, message: str) -> None:
+    """Annotate the run."""
+    annotation = Annotation(level=level, message=message, title=TITLE)
+    print(command(annotation), flush=True)
+
+
+def warn(message: str) -> None:
+    """Annotate the run with a warning; nothing for an empty message."""
+    if message:
+        tell(Level.WARNING, message)
+
+
+def tell_all(annotations: Iterable[Annotation]) -> None:
+    """Annotate files, as many as the runner shows."""
+    for line in annotate(annotations):
+        print(line, flush=True)
+
+
+def context_of(env: Mapping[str, str]) -> Context:
+    """Read what is known of the job.
+
+    Raises
+    ------
+    UsageError
+        For addresses that do not belong together.
+    """
+    event, problem = read_event(env)
+    number = env.get("PERFGATE_PR_NUMBER", "")
+    return resolve(env, event, problem=problem, pr_number=number)
