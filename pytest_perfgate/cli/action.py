@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pytest_perfgate.cli.action_comment import comment
 from pytest_perfgate.cli.action_gate import gate
 from pytest_perfgate.cli.action_measure import measure
 from pytest_perfgate.cli.action_report import report
@@ -16,6 +17,7 @@ from pytest_perfgate.cli.action_report import report
 _STEPS: Mapping[str, Callable[[Mapping[str, str]], int]] = {
     "measure": measure,
     "report": report,
+    "comment": comment,
     "gate": gate,
 }
 

@@ -4,13 +4,12 @@ The verdict is decided and put out first; what fails after that is a warning.
 """
 
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from pytest_perfgate.cli.action_edits import edits_of
 from pytest_perfgate.cli.action_log import context_of, say, tell, tell_all, warn
 from pytest_perfgate.cli.action_verdict import Ruling, collect, rule
 from pytest_perfgate.cli.annotations import report_annotations
-from pytest_perfgate.cli.comment import NO_CHECKOUT
-from pytest_perfgate.cli.edits import edited_baselines, git_in
 from pytest_perfgate.cli.pull_request import links_of
 from pytest_perfgate.errors import PerfGateError
 from pytest_perfgate.github.client import Client
@@ -22,9 +21,9 @@ from pytest_perfgate.github.commands import (
 )
 from pytest_perfgate.github.context import Context
 from pytest_perfgate.github.pulls import Acceptance, acceptance
-from pytest_perfgate.model import Outcome, Report
+from pytest_perfgate.model import Outcome
 from pytest_perfgate.reports import comment, summary
-from pytest_perfgate.reports.comment import Accepted, Around, BaselineEdit
+from pytest_perfgate.reports.comment import Accepted, Around
 from pytest_perfgate.reports.escape import visible
 from pytest_perfgate.store.atomic import write_atomically
 
@@ -143,23 +142,6 @@ def text_of(
         notes=tuple(filter(None, (ruling.report.problem, accepted.warning))),
     )
     return summary.render(ruling.report, links=links, around=around)
-
-
-def edits_of(
-    report: Report, context: Context, env: Mapping[str, str]
-) -> tuple[tuple[BaselineEdit, ...], str]:
-    """List the baselines that a pull request edits, where there is a checkout."""
-    if not context.base_ref or context.pr_number is None:
-        return (), ""
-    workspace = Path(env["GITHUB_WORKSPACE"])
-    if not (workspace / ".git").exists():
-        return (), NO_CHECKOUT
-    folder = report.policy.get("--perfgate-baselines", "baselines")
-    place = PurePosixPath(env["PERFGATE_WORKING_DIRECTORY"], folder)
-    if place.is_absolute():
-        return (), ""  # outside of what git knows
-    base = f"origin/{context.base_ref}"
-    return edited_baselines(git_in(workspace), base=base, folder=str(place))
 
 
 def keep(env: Mapping[str, str], text: str) -> str:

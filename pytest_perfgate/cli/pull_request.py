@@ -105,7 +105,7 @@ def post_comment(
         _on_pull(report, context, client, posting, number=number)
         for number in found.numbers
     ]
-    return _together(results)
+    return together(results)
 
 
 def may_not(context: Context, posting: Posting) -> CommentResult | None:
@@ -136,7 +136,8 @@ def _nowhere(found: FoundPulls, context: Context) -> CommentResult:
     return CommentResult(state=State.SKIPPED, warnings=(told,))
 
 
-def _together(results: list[CommentResult]) -> CommentResult:
+def together(results: list[CommentResult]) -> CommentResult:
+    """Give the worst of several states, and all warnings."""
     worst = min(results, key=lambda one: _BADNESS.index(one.state))
     warnings = tuple(told for one in results for told in one.warnings)
     return replace(worst, warnings=warnings)

@@ -1,5 +1,6 @@
 """The action on machines of our own: a fake device, a fake GitHub, real processes."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,6 @@ def adopted_project(tmp_path_factory):
     git(project.path, "init", "-q", "-b", "topic")
     git(project.path, "add", "-A")
     git(project.path, "commit", "-q", "-m", "first")
-    git(project.path, "update-ref", "refs/remotes/origin/main", "HEAD")
     return project
 
 
@@ -72,3 +72,14 @@ def make_project(adopted_project, tmp_path):
         return project
 
     return make
+
+
+@pytest.fixture
+def hub(httpserver):
+    """GitHub, as far as we use it."""
+    from tests.unit.github.conftest import FakeGitHub
+
+    fake = FakeGitHub(url=httpserver.url_for("/api/v3"))
+    httpserver.expect_request(re.compile(r".*")).respond_with_handler(fake)
+    yield fake
+    httpserver.check_assertions()

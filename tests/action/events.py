@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field, replace
 
-OURS = "team/model"
+OURS = "acme/kernels"
 BASE_SHA, HEAD_SHA, MERGE_SHA = "b" * 40, "a" * 40, "c" * 40
 
 
@@ -100,7 +100,7 @@ def pull_request(*, head=OURS, draft=False, labels=(), action="synchronize", num
 
 
 def fork(**fields):
-    return pull_request(head="stranger/model", **fields)
+    return pull_request(head="stranger/kernels", **fields)
 
 
 def target(*, head=OURS):

@@ -5,15 +5,21 @@ Beyond that it is strict: nothing that it prints, writes or hands on may hold th
 token, and a summary above the limit is dropped, as the real one does.
 """
 
+import contextlib
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 from ruamel.yaml import YAML
 
+from pytest_perfgate import __version__, cli
 from tests.action.expressions import Unknown, filled, holds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,6 +170,7 @@ class Machine:
         self.added = {}
         self.cancelled = False
         self.count = 0
+        self.in_process = False
 
     def environment(self):
         return {
@@ -248,8 +255,14 @@ class Machine:
             environment["GITHUB_ACTION_PATH"] = str(action)
         if step.name == "Measure":
             self.keep_secret(environment.values(), "the environment of Measure")
+        execute = here if self.in_process and action == ROOT else self.bash
+        step.code, step.log = execute(each["run"], environment)
+        step.outcome = "failure" if step.code else "success"
+        self.collect(step, files)
+
+    def bash(self, text, environment):
         script = self.folder / f"step-{self.count}.sh"
-        script.write_text(each["run"], encoding="utf-8")
+        script.write_text(text, encoding="utf-8")
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
             check=False,
@@ -259,10 +272,7 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        step.code = done.returncode
-        step.log = done.stdout.decode("utf-8", "replace")
-        step.outcome = "failure" if done.returncode else "success"
-        self.collect(step, files)
+        return done.returncode, done.stdout.decode("utf-8", "replace")
 
     def collect(self, step, files):
         obey(step)
@@ -277,6 +287,56 @@ class Machine:
 
     def keep_secret(self, texts, where):
         assert not any(TOKEN in text for text in texts), f"{where} holds the token"
+
+
+def here(text, environment):
+    """Run a step of our action in this process: quicker by a second for each."""
+    found = re.search(r"/\.github/action/(prepare|step)\.(?:sh|py)\"(?: (\w+))?$", text)
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", buffering=1) as log,
+        mock.patch.dict(os.environ, environment, clear=True),
+        redirected(log),
+    ):
+        code = prepare() if found[1] == "prepare" else cli.main(["action", found[2]])
+        log.seek(0)
+        return code, log.read()
+
+
+def prepare():
+    """Run what prepare.sh runs, with a Python that is known already."""
+    spec = importlib.util.spec_from_file_location(
+        "prepare", ROOT / ".github" / "action" / "prepare.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["prepare"] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    known = module.Python(
+        path=sys.executable, version=sys.version_info[:3], plugin=__version__
+    )
+    Path(os.environ["GITHUB_OUTPUT"]).write_text("verdict=error\n")
+    if os.environ["PERFGATE_MODE"] == "comment":
+        Path(os.environ["GITHUB_OUTPUT"]).write_text("")
+    with mock.patch.object(module, "probe", return_value=known):
+        try:
+            module.main()
+        except SystemExit as end:
+            return end.code
+
+
+@contextlib.contextmanager
+def redirected(log):
+    """Let everything that this process and its children print go to a file."""
+    sys.stdout.flush()
+    kept = {number: os.dup(number) for number in (1, 2)}
+    try:
+        for number in kept:
+            os.dup2(log.fileno(), number)
+        with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+            yield
+    finally:
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 @dataclass(kw_only=True)

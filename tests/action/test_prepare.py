@@ -281,12 +281,12 @@ def test_reports_to_be_judged_are_kept(prepare, tmp_path):
 
 def test_the_code_of_a_fork_is_not_measured_with_its_targets_rights(prepare, tmp_path):
     python = make_program(tmp_path / "own", "python", f"touch {tmp_path}/ran; exit 1")
-    step = prepare(target(head="stranger/model"), PYTHON=str(python))
+    step = prepare(target(head="stranger/kernels"), PYTHON=str(python))
     assert "the code of a fork is not measured here" in only_error(step)
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("head", ["", "stranger/model"])
+@pytest.mark.parametrize("head", ["", "stranger/kernels"])
 def test_a_target_event_that_tells_no_head_is_taken_for_a_fork(head, prepare):
     assert "not measured here" in only_error(prepare(target(head=head)))
 
