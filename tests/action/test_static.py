@@ -13,7 +13,7 @@ from tests.action.runner import ROOT, load
 PROGRAMS = Path(sys.executable).parent
 ACTION = ROOT / "action.yml"
 EXAMPLES = sorted((ROOT / "docs" / "workflows").glob("*.yml"))
-OURS = "acme/kernels"
+OURS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WORKFLOWS = [*EXAMPLES, *OURS]
 every_workflow = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 every_file = pytest.mark.parametrize(
