@@ -72,6 +72,7 @@ class Redirect:
             Where the base tree has no such module: another finder would
             otherwise bring the candidate's.
         """
+        __tracebackhide__ = True  # pytest's sign; the fault is not in here
         spec = self._ask_others(fullname, path, target)
         if spec is None:
             return None
@@ -79,9 +80,8 @@ class Redirect:
         if spec.origin is not None and spec.has_location:
             relative = self._candidate.relative(spec.origin)
         if relative is None:
-            return self._with_locations_turned(spec)
-        is_package = spec.submodule_search_locations is not None
-        found = self._in_base(fullname, relative, is_package=is_package)
+            return self._built_in_base(spec, path) or self._with_locations_turned(spec)
+        found = self._in_base(spec, relative, path or self._roots)
         if found is None:
             raise _only_in_candidate(fullname, relative)
         return found
@@ -96,6 +96,19 @@ class Redirect:
             if spec is not None:
                 return spec
         return None
+
+    def _built_in_base(
+        self, spec: ModuleSpec, path: Sequence[str] | None
+    ) -> ModuleSpec | None:
+        """Find what a set-up built beside the base's code.
+
+        A backend may have put the candidate's into the environment instead.
+        """
+        places = [entry for entry in path or () if within(entry, self._base)]
+        if not places or not spec.has_location or within(str(spec.origin), self._base):
+            return None
+        found = PathFinder.find_spec(spec.name, places)
+        return found if found is not None and found.has_location else None
 
     def _with_locations_turned(self, spec: ModuleSpec) -> ModuleSpec:
         """Turn over the folders of a package: a namespace has no file of its own."""
@@ -113,20 +126,21 @@ class Redirect:
         return spec
 
     def _in_base(
-        self, fullname: str, relative: str, *, is_package: bool
+        self, spec: ModuleSpec, relative: str, places: Sequence[str]
     ) -> ModuleSpec | None:
+        is_package = spec.submodule_search_locations is not None
         file = self._there(relative)
         folder = os.path.dirname(file)
         if os.path.isfile(file):
             return importlib.util.spec_from_file_location(
-                fullname,
+                spec.name,
                 file,
                 submodule_search_locations=[folder] if is_package else None,
             )
-        # it may have been a package there, or a module, or in another layout
+        # it may have been a package there, or a module, in another layout, or built
+        # in place where the candidate has a folder for builds
         around = os.path.dirname(folder) if is_package else folder
-        places = [around] if "." in fullname else [around, *self._roots]
-        return PathFinder.find_spec(fullname, places)
+        return PathFinder.find_spec(spec.name, [around, *places])
 
     # -- sys.path_hooks: pytest's own finder asks PathFinder without asking us
 
@@ -174,7 +188,7 @@ def _base_roots(trees: Trees, candidate: Tree, base: Tree) -> tuple[str, ...]:
     """
     if next(installed_from(base), None) is not None:
         return ()
-    installed = [relative for _, relative in installed_from(candidate)]
+    installed = [one.folder for one in installed_from(candidate)]
     named = [*trees.roots]
     for relative in installed:
         named += [relative, os.path.join(relative, "src")]
@@ -304,24 +318,30 @@ def _library(tree: Tree, trees: Trees) -> dict[str, list[str]]:
 
     Elsewhere may be a wheel, or what a backend compiled for an editable install.
     """
-    built = set(_built_files(tree))
+    built = dict(_built_files(tree))
     library: list[str] = []
     elsewhere: list[str] = []
-    copies: list[str] = []
+    copies: list[tuple[str, bool]] = []
     for name, module in _loaded():
         file = _file(module)
         if file is None:
             continue
         relative = tree.relative(file)
         if relative is None:
-            (copies if tree.real(file) in built else elsewhere).append(name)
+            whole = built.get(tree.real(file))
+            if whole is None:
+                elsewhere.append(name)
+            else:
+                copies.append((name, whole))
         elif not _is_overlaid(relative, trees.overlaid):
             library.append(name)
     tops = {name.partition(".")[0] for name in elsewhere}
     owned = {*library, *(top for top in tops if _has_package(tree, trees, top))}
     installed = [name for name in elsewhere if not owned.isdisjoint(_prefixes(name))]
+    # an editable install also has the backend's own modules, which are no library
+    copied = [n for n, whole in copies if whole or not owned.isdisjoint(_prefixes(n))]
     # a set-up has just installed the base; the candidate may have changed since
-    (library if trees.side == "base" else installed).extend(copies)
+    (library if trees.side == "base" else installed).extend(copied)
     return {"library": sorted(library), "installed": sorted(installed)}
 
 
@@ -339,11 +359,12 @@ def _is_overlaid(relative: str, overlaid: Sequence[str]) -> bool:
     )
 
 
-def _built_files(tree: Tree) -> Iterator[str]:
-    """Yield the installed files of what was installed from a tree."""
-    for distribution, _ in installed_from(tree):
-        for file in distribution.files or ():
-            yield tree.real(str(distribution.locate_file(file)))
+def _built_files(tree: Tree) -> Iterator[tuple[str, bool]]:
+    """Yield the files of what was installed from a tree, and whether it is whole."""
+    for installed in installed_from(tree):
+        for file in installed.distribution.files or ():
+            path = str(installed.distribution.locate_file(file))
+            yield tree.real(path), not installed.editable
 
 
 def _has_package(tree: Tree, trees: Trees, top: str) -> bool:

@@ -109,17 +109,28 @@ def is_installation(folder: str) -> bool:
         return False
 
 
-def installed_from(
-    tree: Tree,
-) -> Iterator[tuple[importlib.metadata.Distribution, str]]:
-    """Yield the distributions that were installed from a tree, and its folder."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A distribution that was installed from a tree."""
+
+    distribution: importlib.metadata.Distribution
+    folder: str
+    """Relative to the tree."""
+    editable: bool
+
+
+def installed_from(tree: Tree) -> Iterator[Installed]:
+    """Yield what says that it was installed from a tree."""
     for distribution in importlib.metadata.distributions():
         text = distribution.read_text("direct_url.json")
         if not text:
             continue
-        url = urlsplit(str(json.loads(text).get("url", "")))
-        if url.scheme != "file":
-            continue
-        relative = tree.relative(url2pathname(url.path))
-        if relative is not None:
-            yield distribution, relative
+        said = json.loads(text)
+        url = urlsplit(str(said.get("url", "")))
+        folder = tree.relative(url2pathname(url.path)) if url.scheme == "file" else None
+        if folder is not None:
+            yield Installed(
+                distribution=distribution,
+                folder=folder,
+                editable=bool(said.get("dir_info", {}).get("editable")),
+            )

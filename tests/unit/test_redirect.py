@@ -45,7 +45,7 @@ class Pair:
                 path.write_text(f"WHOSE = {one!r}\n")
         return self
 
-    def install(self, side):
+    def install(self, side, *, editable=False):
         """Install a tree's `lib` as pip does; returns where."""
         site = self.path / "site"
         info = site / "lib-1.dist-info"
@@ -53,7 +53,7 @@ class Pair:
         text = "Metadata-Version: 2.1\nName: lib\nVersion: 1\n"
         (info / "METADATA").write_text(text)
         (info / "RECORD").write_text("lib.py,,\nlib-1.dist-info/METADATA,,\n")
-        url = {"url": getattr(self, side).as_uri(), "dir_info": {}}
+        url = {"url": getattr(self, side).as_uri(), "dir_info": {"editable": editable}}
         (info / "direct_url.json").write_text(json.dumps(url))
         (site / "lib.py").write_text("WHOSE = 'installed'\n")
         return site
@@ -303,6 +303,35 @@ for name, access in (("core.so", mmap.PROT_READ | mmap.PROT_EXEC), ("data.bin", 
     if sys.platform != "linux":
         pytest.skip("only Linux says what is mapped")
     assert pair.run(code)["evidence"]["mapped"] == ["core.so"]
+
+
+@pytest.mark.parametrize("built", ["build/_core.py", "../site/_core.py"])
+def test_what_a_setup_built_in_place_is_taken(pair, built):
+    """The candidate's is in a folder for builds, or in the environment."""
+    pair.write("python/lib/__init__.py").write(built, side="candidate")
+    pair.write("python/lib/_core.py", side="base")
+    files = {"lib": "python/lib/__init__.py", "lib._core": built}
+    code = "import lib._core\nsaid['core'] = lib._core.WHOSE"
+    said = pair.run(code, early=finder(files))
+    assert said["core"] == "base"
+    assert said["evidence"]["installed"] == []
+
+
+def test_what_a_backend_put_into_the_environment_is_not_the_bases(pair):
+    pair.write("python/lib/__init__.py").write("../site/_core.py", side="candidate")
+    files = {"lib": "python/lib/__init__.py", "lib._core": "../site/_core.py"}
+    evidence = pair.run("import lib._core", early=finder(files))["evidence"]
+    assert evidence["library"] == ["lib"]
+    assert evidence["installed"] == ["lib._core"]
+
+
+def test_the_loader_of_an_editable_install_is_no_library(pair):
+    site = pair.install("candidate", editable=True)
+    pair.write("python/other.py")
+    code = "import lib, other"
+    early = f"{ON_PATH}\nsys.path.append({str(site)!r})"
+    evidence = pair.run(code, early=early, side="candidate")["evidence"]
+    assert evidence["installed"] == []
 
 
 def test_a_compiled_part_beside_the_trees_is_no_part_of_the_base(pair, tmp_path):
