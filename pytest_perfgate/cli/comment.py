@@ -38,6 +38,10 @@ NO_CHECKOUT = (
     "Which baselines this pull request edits is not known here, for this job has no "
     "checkout: see its diff."
 )
+_NO_BASE = (
+    "Which baselines this pull request edits is not known here, for this event does not "
+    "name the branch that it goes into: see its diff."
+)
 
 
 def add(commands: Any) -> None:  # noqa: ANN401 (argparse keeps the type private)
@@ -81,9 +85,9 @@ def add(commands: Any) -> None:  # noqa: ANN401 (argparse keeps the type private
     )
     parser.add_argument(
         "--baselines",
-        default="baselines",
         metavar="DIR",
-        help="folder of the baselines, whose edits are listed (default: baselines)",
+        help="folder of the baselines, whose edits are listed (default: the one that "
+        "the report was judged by, below this folder)",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print the comment and post nothing"
@@ -109,20 +113,20 @@ def _comment(given: argparse.Namespace) -> int:
         report = load_report(given.report)
     except BaselineError as error:
         raise UsageError(str(error)) from error
-    posting = replace(posting, around=_around(context, given.baselines))
-    print(
-        harmless(one_line(report.summary))
-    )  # the verdict first, then what became of telling it
+    kept = given.baselines or report.policy.get("--perfgate-baselines", "baselines")
+    posting = replace(posting, around=_around(context, kept))
+    # the verdict first, then what became of telling it
+    print(harmless(one_line(report.summary)))
     _each(given, env, context, [(Leg(name="", report=report), posting)])
     return 0
 
 
 def _around(context: Context, folder: str) -> Around:
     """List the edited baselines, where there is a pull request and a checkout."""
-    if context.upstream is not None:
+    if context.upstream is not None:  # its checkout is that of the default branch
         return Around(edits_note=NO_CHECKOUT)
     if not context.base_ref:
-        return Around()
+        return Around(edits_note=_NO_BASE if context.pr_number else "")
     git = git_in(Path.cwd())
     base = f"origin/{context.base_ref}"
     edits, note = edited_baselines(git, base=base, folder=folder)
@@ -140,7 +144,7 @@ def _from_run(
             "name the report to comment on; only a workflow_run job finds it in the "
             "artifacts of the run before"
         )
-    posting = replace(posting, around=_around(context, given.baselines))
+    posting = replace(posting, around=_around(context, given.baselines or ""))
     refused = may_not(context, posting)
     if refused is not None:
         _tell(context, refused)

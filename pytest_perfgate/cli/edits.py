@@ -1,5 +1,6 @@
 """Which baselines a branch edits, old → new: read from git, never from the report."""
 
+import posixpath
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ _SHOWN = ("median", "p99")
 _HARDLY_SHOWN = frozenset({"cpu_time"})
 _MOST_FILES = 500
 _TIMEOUT_S = 60
+_UNKNOWN = "Which baselines this pull request edits is not known"
 
 
 class Git(Protocol):
@@ -29,7 +31,7 @@ def git_in(root: Path) -> Git:
     def run(*arguments: str) -> bytes | None:
         try:
             done = subprocess.run(  # noqa: S603 (no shell; paths follow `--`)
-                ["git", "--literal-pathspecs", "-C", str(root), *arguments],  # noqa: S607 (the user's own git)
+                ["git", "-C", str(root), *arguments],  # noqa: S607 (the user's own git)
                 capture_output=True,
                 check=False,
                 timeout=_TIMEOUT_S,
@@ -50,7 +52,7 @@ def edited_baselines(
     ----------
     git : runs git in the checkout
     base : the branch or commit that is merged into: `origin/main`
-    folder : of the baselines, relative to the checkout's top
+    folder : of the baselines, relative to where git runs
 
     Returns
     -------
@@ -58,32 +60,39 @@ def edited_baselines(
         The edits, sorted; and why the list is missing or not whole, or nothing.
     """
     start = git("merge-base", "--end-of-options", base, "HEAD")
-    if start is None:
+    prefix = git("rev-parse", "--show-prefix")
+    if start is None or prefix is None:
         return (), (
-            "Which baselines this pull request edits could not be found out: git does "
-            f"not know the merge base with {base} here (check out with `fetch-depth: 0`)."
+            f"{_UNKNOWN}: git does not know the merge base with {base} here (check out "
+            "with `fetch-depth: 0`)."
         )
-    commit = start.decode("ascii", "replace").strip()
+    place = posixpath.normpath(posixpath.join(_text(prefix), folder))
+    if place.startswith(("/", "..")):
+        return (), f"{_UNKNOWN}: they are kept outside of it, in {place}."
+    commit = _text(start)
+    # of the merge base, or what others merged meanwhile would show as undone
     names = git(
-        "diff", "--name-only", "-z", "--no-renames", commit, "HEAD", "--", folder
+        *("diff", "--name-only", "-z", "--no-renames", commit, "HEAD"),
+        *("--", f":(top,literal){place}"),
     )
     if names is None:
-        return (
-            (),
-            f"Which baselines this pull request edits: git cannot compare {base}.",
-        )
-    paths = sorted(filter(None, names.decode("utf-8", "replace").split("\0")))
+        return (), f"{_UNKNOWN}: git cannot compare it with {base}."
+    paths = sorted(filter(None, _text(names).split("\0")))
     edits = tuple(
         edit
         for path in paths[:_MOST_FILES]
         if path.endswith(".json")
-        for edit in _of_file(git, commit, path, folder)
+        for edit in _of_file(git, commit, path, place)
     )
     rest = len(paths) - _MOST_FILES
     return (
         edits,
         f"And {rest:,} more files of baselines are edited." if rest > 0 else "",
     )
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
 def _of_file(git: Git, commit: str, path: str, folder: str) -> Iterator[BaselineEdit]:
@@ -93,8 +102,8 @@ def _of_file(git: Git, commit: str, path: str, folder: str) -> Iterator[Baseline
     hardware = inside.parts[0]
     name = str(PurePosixPath(*inside.parts[1:])).removesuffix(".json")
     try:
-        old = _read(git("show", f"{commit}:{path}"), path)
-        new = _read(git("show", f"HEAD:{path}"), path)
+        old = _read(git("cat-file", "blob", f"{commit}:{path}"), path)
+        new = _read(git("cat-file", "blob", f"HEAD:{path}"), path)
     except BaselineError as error:
         yield BaselineEdit(
             benchmark=name,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from pytest_perfgate.errors import (
     Forbidden,
@@ -16,7 +15,7 @@ from pytest_perfgate.errors import (
     Unauthorized,
     Unreachable,
 )
-from pytest_perfgate.github.payload import mappings, text_at
+from pytest_perfgate.github.payload import host_of, mappings, text_at
 
 _LONGEST = 300
 _LIMITED = re.compile(r"secondary rate limit|abuse|rate limit exceeded", re.IGNORECASE)
@@ -116,7 +115,7 @@ class Answer:
         sso = self.headers.get("X-GitHub-SSO", "")
         if sso or _SSO.search(self.message):
             found = _ADDRESS.search(sso)
-            host = urlsplit(found[1]).hostname if found else None
+            host = host_of(found[1]) if found else ""
             where = f" at {host}" if host else ""
             return Forbidden, (
                 f"the organisation wants the token authorised for SAML{where}: open "

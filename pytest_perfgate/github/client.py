@@ -1,9 +1,11 @@
 """The REST API of one repository: four verbs, patient within a budget."""
 
+import json
 import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -16,7 +18,7 @@ from pytest_perfgate.errors import (
     UsageError,
 )
 from pytest_perfgate.github.answers import Answer
-from pytest_perfgate.github.payload import mappings, text_at
+from pytest_perfgate.github.payload import host_of, mappings, scheme_of, text_at
 
 if TYPE_CHECKING:
     import requests
@@ -139,7 +141,7 @@ class Client:
             if not url.startswith(f"{self.api_url}/"):
                 raise BadAnswer(
                     f"GET {path}: the next page is on another server, "
-                    f"{urlsplit(url).netloc!r}; it was not asked"
+                    f"{host_of(url)!r}; it was not asked"
                 )
         raise BadAnswer(f"GET {path}: more than {_MOST_PAGES} pages")
 
@@ -169,13 +171,13 @@ class Client:
             response = self._elsewhere(place, url)
         else:
             raise BadAnswer(f"GET {path}: sent from one place to another, too often")
-        with response:
+        with response, self._connected("GET", response.url):
             return _read(response, limit=limit, path=path)
 
     def _elsewhere(self, place: str, origin: str) -> "requests.Response":
         """Ask another host without the token; never in the clear if the API is not."""
-        secure = urlsplit(origin).scheme == "https"
-        if urlsplit(place).scheme not in ({"https"} if secure else {"https", "http"}):
+        secure = scheme_of(origin) == "https"
+        if scheme_of(place) not in ({"https"} if secure else {"https", "http"}):
             raise BadAnswer(
                 f"GET {self._shown(origin)}: sent to an address that is not {'https' if secure else 'http'}"
             )
@@ -237,7 +239,7 @@ class Client:
 
         if self._session is None:
             self._session = requests.Session()
-        try:
+        with self._connected(method, url):
             return self._session.request(
                 method,
                 url,
@@ -249,11 +251,19 @@ class Client:
                 allow_redirects=False,
                 stream=stream,
             )
+
+    @contextmanager
+    def _connected(self, method: str, url: str) -> Iterator[None]:
+        """Turn what `requests` raises into an error of ours."""
+        import requests
+
+        try:
+            yield
         except requests.RequestException as error:
             kind = type(error).__name__
             raise Unreachable(
-                f"{method} {self._shown(url)}: {kind}: {urlsplit(url).hostname} did "
-                "not answer; run the job again"
+                f"{method} {self._shown(url)}: {kind}: {host_of(url)} did not answer; "
+                "run the job again"
             ) from None  # its text has the whole address, with signatures
 
     def _authorize(
@@ -300,8 +310,10 @@ class Client:
         return path.removeprefix(urlsplit(self.api_url).path)
 
     def _answer(self, method: str, url: str, response: "requests.Response") -> Answer:
+        with self._connected(method, url):
+            content = response.content  # of a stream it is read only now
         try:
-            body: object = response.json()
+            body: object = json.loads(content)
         except (ValueError, RecursionError):
             body = None
         return Answer(

@@ -1,6 +1,7 @@
 """Reading foreign JSON: whatever is not as expected is simply not there."""
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 
 def dig(value: object, path: str) -> object:
@@ -31,3 +32,19 @@ def mappings(value: object) -> tuple[Mapping[str, object], ...]:
     if not isinstance(value, list):
         return ()
     return tuple(item for item in value if isinstance(item, Mapping))
+
+
+def host_of(url: str) -> str:
+    """Return the host and port of an address; empty where it is none."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
+
+
+def scheme_of(url: str) -> str:
+    """Return the scheme of an address; empty where it is none."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""

@@ -61,14 +61,14 @@ class _Rung:
     most_edits: int = 50
 
 
-_LADDER = (
+_LADDER: tuple[_Rung, ...] = (
     _Rung(quiet=True, texts=True, most_others=None),
     _Rung(texts=True, most_others=None),
     _Rung(),
     _Rung(most_regressed=1_000),
     _Rung(most_regressed=100),
     _Rung(most_regressed=_FEW, most_others=0, most_edits=_FEW),
-    _Rung(tables=False),
+    _Rung(tables=False, most_regressed=0, most_others=0),
 )
 LAST_RUNG = len(_LADDER) - 1
 
@@ -264,13 +264,29 @@ def render(
     results = worst_first(report.results)
     status = render_status(_status(report, links, around))
     while True:
-        hopeless = rung == 0 and len(results) * _SHORTEST_ROW > limit
-        if not hopeless or rung >= LAST_RUNG:
+        rows = _rows_at(results, _LADDER[rung])
+        if rows * _SHORTEST_ROW <= limit or rung >= LAST_RUNG:
             page = _page(report, results, links=links, around=around, rung=rung)
             found = Rendered(status=status, rest=render_page(page), rung=rung)
             if found.size <= limit or found.last:
                 return found
         rung += 1
+
+
+def _rows_at(results: Sequence[BenchmarkResult], told: _Rung) -> int:
+    """Count what is listed at a rung, at the least."""
+    quiet = len(_of(results, *QUIET))
+    regressed = len(_of(results, Outcome.REGRESSED))
+    others = len(results) - quiet - regressed
+    return (
+        (quiet if told.quiet else 0)
+        + _at_most(regressed, told.most_regressed)
+        + _at_most(others, told.most_others)
+    )
+
+
+def _at_most(count: int, most: int | None) -> int:
+    return count if most is None else min(count, most)
 
 
 def without_report(problem: str, *, links: Links, leg: str = "") -> Rendered:

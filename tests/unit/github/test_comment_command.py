@@ -576,4 +576,38 @@ def test_nothing_edited_is_no_list(comment, checkout, github, report_file):
 
 def test_without_the_history_it_says_so(comment, github, report_file):
     comment(report_file)  # no git in this folder
-    assert "could not be found out" in github.comments[0]["body"]
+    assert (
+        "git does not know the merge base with origin/main"
+        in github.comments[0]["body"]
+    )
+
+
+def test_a_project_below_the_top_of_its_repository(
+    comment, checkout, github, tmp_path, monkeypatch
+):
+    path, commit, _ = checkout
+    commit()
+    inside = path / "packages" / "core"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    comment(written(tmp_path / "green", GOOD), "--baselines=../../baselines")
+    assert "#### Baselines edited" in github.comments[0]["body"]
+    comment(written(tmp_path / "red", made()), "--baselines=../../../elsewhere")
+    assert "kept outside of it" in github.comments[0]["body"]
+
+
+def test_the_folder_of_the_report_is_where_one_looks(
+    comment, checkout, github, tmp_path
+):
+    path, commit, _ = checkout
+    (path / "baselines").rename(path / "kept [x]")
+    commit()
+    report = replace(GOOD, policy={"--perfgate-baselines": "kept [x]"})
+    comment(written(tmp_path / "green", report))
+    body = github.comments[0]["body"]
+    assert body.count("| added |") == 6
+
+
+def test_without_a_base_branch_it_says_so(comment, github, report_file):
+    comment(report_file, "--pr=7", event="push")
+    assert "does not name the branch" in github.comments[0]["body"]

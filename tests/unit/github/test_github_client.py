@@ -357,13 +357,57 @@ def test_a_download_goes_to_servers_only(client, github, place):
         client.download("actions/artifacts/1/zip", limit=10)
 
 
+class Torn:
+    """A body whose connection breaks in the middle."""
+
+    def read(self, *_, **__):
+        raise requests.ConnectionError("https://blobs.test/x?sig=secret")
+
+    stream = read
+
+
+class Tearing:
+    """A session whose answers break while they are read."""
+
+    def __init__(self, status):
+        self.status = status
+
+    def request(self, method, url, **given):
+        response = requests.Response()
+        response.status_code, response.url = self.status, url
+        response.raw = Torn()
+        response.raw.close = response.raw.release_conn = lambda: None
+        return response
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("status", [200, 403])
+def test_a_connection_that_breaks_while_reading_is_told(make_client, status):
+    client = make_client(url="https://ghes.test", session=Tearing(status))
+    with pytest.raises(Unreachable, match="did not answer") as caught:
+        client.download("x/zip", limit=10)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_address_that_is_none(client, github):
+    told = "required; url=http://[bad"
+    github.refuse("GET", "pulls", 403, {"message": "SAML"}, X_GitHub_SSO=told)
+    with pytest.raises(Forbidden, match="SAML"):
+        client.get("pulls/7")
+
+
 class Redirecting:
-    """A session that sends everybody on to an address in the clear."""
+    """A session that sends everybody on to another address."""
+
+    def __init__(self, place):
+        self.place = place
 
     def request(self, method, url, **given):
         response = requests.Response()
         response.status_code, response.url = 302, url
-        response.headers["Location"] = "http://blobs.test/x"
+        response.headers["Location"] = self.place
         response._content, response._content_consumed = b"", True
         response.request = requests.Request(method, url).prepare()
         return response
@@ -372,9 +416,12 @@ class Redirecting:
         pass
 
 
-def test_a_download_does_not_leave_tls(make_client):
-    client = make_client(url="https://ghes.test", session=Redirecting())
-    with pytest.raises(BadAnswer, match="that is not http"):
+@pytest.mark.parametrize(
+    "place", ["http://blobs.test/x", "http://[bad", "https://[", "x"]
+)
+def test_a_download_does_not_leave_tls(make_client, place):
+    client = make_client(url="https://ghes.test", session=Redirecting(place))
+    with pytest.raises(BadAnswer, match="that is not https"):
         client.download("x/zip", limit=10)
 
 

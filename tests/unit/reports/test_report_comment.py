@@ -7,12 +7,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import cmarkgfm
+import hypothesis
 import pytest
 from cmarkgfm.cmark import Options
+from hypothesis import strategies
 
 from pytest_perfgate import reports
 from pytest_perfgate.github.pulls import accept_reason
 from pytest_perfgate.model import Outcome
+from pytest_perfgate.reports import pages
 from pytest_perfgate.reports.comment import (
     LAST_RUNG,
     TARGET,
@@ -25,7 +28,7 @@ from pytest_perfgate.reports.comment import (
     render,
     without_report,
 )
-from pytest_perfgate.reports.escape import visible
+from pytest_perfgate.reports.escape import one_line, visible
 from pytest_perfgate.reports.layout import shorten_id
 from pytest_perfgate.reports.pages import FILTERS
 from pytest_perfgate.reports.summary import render as render_summary
@@ -413,3 +416,13 @@ def test_an_id_stays_in_its_cell_and_does_nothing(make_report, make_plain, nasty
             ),
         ):
             assert word.startswith("##") or nasty.startswith("&"), word
+
+
+@hypothesis.given(strategies.text(max_size=12))
+def test_whatever_is_in_a_cell_stays_there(foreign):
+    shown = f"{pages.code(f'x{foreign}')} | {pages.text(foreign)}"
+    page = Page(f"| a | b |\n| --- | --- |\n| {shown} |\n")
+    assert page.live == []
+    assert [len(row) for row in page.rows] == [2, 2]
+    cells = [cell.replace("\u200b", "") for cell in page.rows[1]]
+    assert cells == [visible(f"x{foreign}"), one_line(foreign)]
