@@ -231,9 +231,10 @@ def overall(report: Report, *, accepted: bool = False) -> str:
 def accepted_exit_code(report: Report) -> int:
     """Give the exit code that a session has once its regressions are accepted.
 
-    What failed there besides the benchmarks is not accepted with them.
+    What failed there besides the benchmarks, or was never reached, is not
+    accepted with them.
     """
-    if report.exit_code != 1 or report.problem:
+    if report.exit_code != 1 or report.problem or report.interrupted:
         return report.exit_code
     rest = [
         one for one in report.results if one.verdict.outcome is not Outcome.REGRESSED

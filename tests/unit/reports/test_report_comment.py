@@ -154,6 +154,8 @@ def test_accepting_regressions_forgives_nothing_else(
         found = render(report, links=LINKS, around=Around(accepted=ACCEPTED))
         assert "accepted by" not in found.status
         assert not found.status.startswith("### ✓")
+    for change in ({"problem": "teardown failed"}, {"interrupted": True}):
+        assert overall(make_report(results, **change), accepted=True) == "error"
     warned = make_report(
         [*results, make_result("b", Outcome.NO_BASELINE)],
         policy={"--perfgate-on-missing": "warn"},
