@@ -447,6 +447,9 @@ class BenchmarkResult:
     """Its test is expected to fail, so that it does not fail the session."""
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     """The definitions of what its runs measured."""
+    longest_warmup: int = 0
+    """Of its runs, where that is longer than the plan's: without a stored plan
+    each run finds its own."""
     environment: Environment | None = None
     """Where it was measured, if elsewhere than its report's environment says."""
 

@@ -20,7 +20,7 @@ from pytest_perfgate.campaign.launch import WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
 from pytest_perfgate.campaign.missing import Collected, gone, whole_files
-from pytest_perfgate.campaign.recording import Change, Occasion, apply, change, shown
+from pytest_perfgate.campaign.recording import Occasion, apply, budgets, change
 from pytest_perfgate.campaign.results import results_of
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
@@ -34,6 +34,7 @@ from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report
 from pytest_perfgate.reports import terminal, update
+from pytest_perfgate.reports.changes import Change, shown
 from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.reports.report_files import report_files
 from pytest_perfgate.reports.words import counted
@@ -284,7 +285,9 @@ class Conduct:
         if self._settings.update and environment is not None:
             apply(self._changes, self._shelf, environment)
             runs = self._settings.runs_max
-            self._updates = tuple(shown(self._changes, self.policies, runs=runs))
+            self._updates = tuple(
+                shown(self._changes, budgets(self.policies), runs=runs)
+            )
 
     def _gone(self) -> list[BenchmarkResult]:
         return list(gone(self._shelf, self._whole, skipped=self._skipped_files))

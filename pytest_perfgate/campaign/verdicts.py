@@ -290,6 +290,7 @@ class Verdicts:
             plan=self._ledger.plan_of(benchmark, entry.nodeid),
             differences=differences,
             metrics=_metrics(entry.all_runs, benchmark),
+            longest_warmup=_longest_warmup(entry, benchmark),
             discarded=discarded(entry),
             remarks=(
                 *(judgement.remarks if judgement and baseline else ()),
@@ -362,6 +363,16 @@ def _unconfirmed(fresh: int) -> Verdict:
         reason=Reason.UNCONFIRMED,
         detail=f"only {fresh} of {CONFIRMING_RUNS} fresh runs could be made",
     )
+
+
+def _longest_warmup(entry: Entry, benchmark: str) -> int:
+    """Return how many iterations some run took to become warm, if more than the first."""
+    made = [
+        run[benchmark].plan.warmup
+        for run in entry.all_runs.values()
+        if benchmark in run
+    ]
+    return max(made) if made and max(made) > made[0] else 0
 
 
 def _metrics(

@@ -1,11 +1,13 @@
 """What `--perfgate-update` does to a baseline: pure rules, no file is touched."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import quantiles
 from typing import TypeVar
 
 from pytest_perfgate.model import (
     Baseline,
+    Measurement,
     Metric,
     Outcome,
     Plan,
@@ -44,12 +46,27 @@ class Decision:
         return self.baseline is None
 
 
+def sketch(
+    measured: Sequence[Measurement],
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield minimum, every twentieth and maximum of each metric's samples."""
+    pooled: dict[str, list[float]] = {}
+    for measurement in measured:
+        for series in measurement.samples:
+            pooled.setdefault(series.metric.name, []).extend(series.values)
+    for name, values in pooled.items():
+        if len(values) > len(measured):  # one value a run needs no sketch
+            inner = quantiles(values, n=20, method="inclusive")
+            yield name, (min(values), *inner, max(values))
+
+
 def update_baseline(
     stored: Baseline | None,
     recording: Recording,
     *,
     verdict: Verdict | None = None,
     force: bool = False,
+    way: str = "--perfgate-update-force",
 ) -> Decision:
     """Decide what becomes of a baseline.
 
@@ -59,6 +76,7 @@ def update_baseline(
     recording : the new session
     verdict : the new session judged against `stored`
     force : store also what is inconclusive
+    way : the option that does so, for whoever is refused
 
     Returns
     -------
@@ -78,19 +96,19 @@ def update_baseline(
         return _stored(recording, Reason.FIRST_SESSION, "")
     if verdict is None:
         raise ValueError("verdict=None is not allowed where a baseline is stored")
-    return _by_verdict(stored, recording, verdict=verdict, force=force)
+    return _by_verdict(stored, recording, verdict=verdict, way="" if force else way)
 
 
 def _by_verdict(
-    stored: Baseline, recording: Recording, *, verdict: Verdict, force: bool
+    stored: Baseline, recording: Recording, *, verdict: Verdict, way: str
 ) -> Decision:
     match verdict.outcome:
         case Outcome.UNCHANGED:
             return _added(stored, recording)
         case Outcome.SKIPPED if verdict.reason is Reason.NOT_GATED:
             return _added(stored, recording)
-        case Outcome.INCONCLUSIVE if not force:
-            detail = f"{verdict.reason}; --perfgate-update-force stores it all the same"
+        case Outcome.INCONCLUSIVE if way:
+            detail = f"{verdict.reason}; {way} stores it all the same"
             return _refused(Outcome.INCONCLUSIVE, verdict.reason, detail)
         case Outcome.INCONCLUSIVE:
             return _added(stored, recording)  # nothing shows that it changed

@@ -127,6 +127,7 @@ def encode_result(result: BenchmarkResult) -> Json:
         earlier_runs=result.earlier_runs or None,
         absorbed=result.absorbed or None,
         metrics=encode_metrics(result.metrics) or None,
+        longest_warmup=result.longest_warmup or None,
         environment=None if environment is None else encode_environment(environment),
     )
 
@@ -145,7 +146,7 @@ def decode_result(node: Node) -> BenchmarkResult:
         "text",
         optional=(
             *("plan", "attempt", "earlier_runs"),
-            *("absorbed", "metrics", "environment"),
+            *("absorbed", "metrics", "longest_warmup", "environment"),
         ),
     )
     verdict = decode_verdict(fields["verdict"])
@@ -170,6 +171,7 @@ def decode_result(node: Node) -> BenchmarkResult:
         earlier_runs=_whole(fields, "earlier_runs", absent=0),
         absorbed=fields["absorbed"].boolean() if "absorbed" in fields else False,
         metrics=metrics,
+        longest_warmup=_whole(fields, "longest_warmup", absent=0),
         environment=decode_environment(environment) if environment else None,
     )
 

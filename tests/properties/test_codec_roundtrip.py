@@ -232,6 +232,7 @@ def results(draw):
         earlier_runs=count,
         absorbed=st.booleans(),
         metrics=st.just(known) | st.just({}),
+        longest_warmup=count,
         environment=maybe(environments),
     )
     return draw(drawn)
