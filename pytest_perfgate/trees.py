@@ -13,6 +13,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -122,15 +123,20 @@ class Installed:
 def installed_from(tree: Tree) -> Iterator[Installed]:
     """Yield what says that it was installed from a tree."""
     for distribution in importlib.metadata.distributions():
-        text = distribution.read_text("direct_url.json")
-        if not text:
-            continue
-        said = json.loads(text)
+        said = _direct_url(distribution)
         url = urlsplit(str(said.get("url", "")))
         folder = tree.relative(url2pathname(url.path)) if url.scheme == "file" else None
         if folder is not None:
             yield Installed(
                 distribution=distribution,
                 folder=folder,
-                editable=bool(said.get("dir_info", {}).get("editable")),
+                editable=bool((said.get("dir_info") or {}).get("editable")),
             )
+
+
+def _direct_url(distribution: importlib.metadata.Distribution) -> dict[str, Any]:
+    try:
+        said = json.loads(distribution.read_text("direct_url.json") or "{}")
+    except (OSError, ValueError):  # damaged: it then says nothing, as most do
+        return {}
+    return said if isinstance(said, dict) else {}

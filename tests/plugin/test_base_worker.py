@@ -36,7 +36,7 @@ def checkout(make_checkout):
     made.write(
         {
             "src/lib/__init__.py": "def work():\n    return 'base'\n",
-            "pytest.ini": "[pytest]\npythonpath = src\nperfgate_max_time = 0.01\n",
+            "pytest.ini": "[pytest]\npythonpath = src\nfilterwarnings = error\nperfgate_max_time = 0.01\n",
             "benches/bench_old.py": OLD,
             "setup.py": "",
             # settings that the candidate has done away with
@@ -102,8 +102,12 @@ def test_a_worker_measures_the_base(checkout, tmp_path, monkeypatch):
     pace = {"seconds": 0.001, "run_sd": 0.002, "iteration_sd": 0.01}
     script.write_text(json.dumps({"benchmarks": {"*": pace}}))
     monkeypatch.setenv("_PERFGATE_FAKE", str(script))
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_perfgate.plugin")
+    # as users have it: pytest finds this package by its entry point, and warns
+    # of a plugin that was imported before it could be rewritten
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS", "-p no:benchmark -p no:xdist -p no:hypothesispytest"
+    )
     names = (
         "bench_a.py::bench_kept",
         "bench_a.py::bench_edited",

@@ -305,6 +305,15 @@ for name, access in (("core.so", mmap.PROT_READ | mmap.PROT_EXEC), ("data.bin", 
     assert pair.run(code)["evidence"]["mapped"] == ["core.so"]
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 7, "dir_info": null}'])
+def test_a_damaged_note_of_an_installer_says_nothing(pair, text):
+    site = pair.install("base")
+    (site / "lib-1.dist-info/direct_url.json").write_text(text)
+    pair.write("src/lib.py")
+    said = pair.run("import lib\nsaid['lib'] = lib.WHOSE", PYTHONPATH=str(site))
+    assert said["lib"] == "base"
+
+
 @pytest.mark.parametrize("built", ["build/_core.py", "../site/_core.py"])
 def test_what_a_setup_built_in_place_is_taken(pair, built):
     """The candidate's is in a folder for builds, or in the environment."""
