@@ -144,8 +144,8 @@ class Doors:
     pause_rounds: int | None = None
     """Rounds between two pauses; None goes by time."""
     settle: "Callable[[Rounds, float], int] | None" = None
-    """Called where it chose the rounds itself, with what one takes, in seconds;
-    answers how many to make between two pauses."""
+    """Called before the rounds with how many there will be and what one takes, in
+    seconds; answers how many to make between two pauses."""
     stretch: Callable[[], Callable[[], None]] | None = None
     """Called before a call within a round; what it returns is called after it."""
     clock: Callable[[], float] | None = None
@@ -272,18 +272,19 @@ class Driver:
         """
         own: Calibrated = self._calibrate(runner)
         if governing is not None and governing.workload in {None, self.workload}:
-            return self._fixed(governing)
+            return self._fixed(governing, call_s=own[0] / own[1])
         own = self._several(own, runner)
         if self._doors.settle is None:
             return own
         filling = math.ceil(getattr(self._fixture, MAX_TIME) / own[0])
         fewest = getattr(self._fixture, MIN_ROUNDS)
         chosen = Rounds(rounds=max(filling, fewest), iterations=own[1])
-        self._per_pause = self._doors.settle(chosen, own[0])
-        return self._fixed(chosen)
+        return self._fixed(chosen, call_s=own[0] / own[1])
 
-    def _fixed(self, wanted: Rounds) -> Calibrated:
+    def _fixed(self, wanted: Rounds, *, call_s: float) -> Calibrated:
         """Answer so that it makes just these rounds."""
+        if self._doors.settle is not None:
+            self._per_pause = self._doors.settle(wanted, call_s * wanted.iterations)
         setattr(self._fixture, MIN_ROUNDS, wanted.rounds)
         setattr(self._fixture, PRECISION, None)  # or it would stop when it is content
         # however long a round takes, the fewest rounds are then all

@@ -350,13 +350,27 @@ def test_what_the_other_side_chose_is_made(make_benchmark, drive, counted):
         fixture,
         governing=Rounds(rounds=8, iterations=2),
         pause_rounds=3,
-        settle=lambda *_: pytest.fail("it was settled before"),
     )
     call, _ = counted(5.0)
     fixture(call)
     found = driver.read()
     assert (found.rounds, found.iterations) == (8, 2)
     assert found.turns == (3, 3, 2)
+
+
+def test_turns_are_settled_for_a_stored_plan_too(make_benchmark, drive, counted):
+    chosen = []
+
+    def settle(rounds, round_s):
+        chosen.append((rounds.rounds, rounds.iterations, round_s))
+        return 4
+
+    fixture = make_benchmark()
+    driver, _ = drive(fixture, governing=Rounds(rounds=8, iterations=2), settle=settle)
+    call, _ = counted(0.25)
+    fixture(call)
+    assert chosen == [(8, 2, 0.5)]
+    assert driver.read().turns == (4, 4)
 
 
 def test_a_turn_of_which_nothing_is_kept_is_none(
