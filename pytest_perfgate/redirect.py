@@ -250,19 +250,18 @@ def evidence(trees: Trees) -> dict[str, Any]:
     Returns
     -------
     dict
-        `foreign`: modules of the candidate in the base worker, as pairs of name
-        and file; `mapped`: its compiled libraries; `library`: names of the
-        modules that came from this worker's own tree, benchmarks apart;
-        `installed`: those of the same library that came from an installed
-        copy; `itself`: whether the candidate is this very package.
+        `foreign`: modules of the other side's tree, as pairs of name and file;
+        `mapped`: its compiled libraries; `library`: names of the modules that
+        came from this worker's own tree, benchmarks apart; `installed`: those of
+        the same library that came from elsewhere; `itself`: whether the
+        candidate is this very package.
     """
-    candidate = Tree(trees.candidate)
-    is_base = trees.side == "base"
-    own = Tree(trees.base) if is_base else candidate
+    candidate, base = Tree(trees.candidate), Tree(trees.base)
+    own, other = (base, candidate) if trees.side == "base" else (candidate, base)
     return {
         "side": trees.side,
-        "foreign": sorted(_foreign(candidate)) if is_base else [],
-        "mapped": sorted(_mapped(candidate)) if is_base else [],
+        "foreign": sorted(_foreign(other)),
+        "mapped": sorted(_mapped(other)),
         **_library(own, trees),
         "itself": within(OWN, candidate.root),
     }
@@ -289,17 +288,17 @@ def _folders(module: dict[str, Any]) -> list[str]:
         return []
 
 
-def _foreign(candidate: Tree) -> Iterator[tuple[str, str]]:
+def _foreign(other: Tree) -> Iterator[tuple[str, str]]:
     for name, module in _loaded():
         file = _file(module)
         for place in (*([file] if file else []), *_folders(module)):
-            relative = candidate.relative(place)
+            relative = other.relative(place)
             if relative is not None:
                 yield name, relative
                 break
 
 
-def _mapped(candidate: Tree) -> set[str]:
+def _mapped(other: Tree) -> set[str]:
     """Return what is mapped to be executed; mapped data are no code."""
     try:
         with open(
@@ -309,7 +308,7 @@ def _mapped(candidate: Tree) -> set[str]:
     except OSError:  # no such file on this system
         return set()
     paths = {row[5] for row in fields if len(row) == 6 and "x" in row[1]}
-    found = (candidate.relative(path) for path in paths if path.startswith(os.sep))
+    found = (other.relative(path) for path in paths if path.startswith(os.sep))
     return {relative for relative in found if relative is not None}
 
 

@@ -26,7 +26,7 @@ from pytest_perfgate.errors import (
     BaseSetupFailed,
     WorktreeFailed,
 )
-from pytest_perfgate.trees import Trees
+from pytest_perfgate.trees import Tree, Trees, installed_from
 
 _CACHES = {
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -55,7 +55,7 @@ class BaseRequest:
     arguments: tuple[str, ...] = ()
     """What the user told pytest to collect: `config.args`."""
     overlay: tuple[str, ...] = ()
-    """More paths that the base takes from the candidate."""
+    """More paths that the base takes from the candidate, relative to `rootdir`."""
     pythonpath: tuple[Path, ...] = ()
     """pytest's `pythonpath`."""
     python: str | None = None
@@ -160,7 +160,6 @@ def open_base_tree(request: BaseRequest, *, temporary: Path | None = None) -> Ba
     project = overlay.Project(
         root=repository.root,
         rootdir=rootdir,
-        start=request.start.resolve(),
         inifile=request.inifile,
         files=request.files,
         extra=request.overlay,
@@ -192,7 +191,7 @@ class _Preparation:
             candidate=repository.root,
             base=custody.tree,
             rootdir=project.rootdir,
-            started=project.start,
+            started=request.start.resolve(),
             inifile=request.inifile,
         )
 
@@ -253,6 +252,18 @@ class _Preparation:
                 f"--perfgate-base-setup={command!r} ended with exit code "
                 f"{done.returncode} in {where}, the base tree; its last lines:\n"
                 f"{last or '(it printed nothing)'}"
+            )
+        self._refuse_to_measure_the_base_twice(command)
+
+    def _refuse_to_measure_the_base_twice(self, command: str) -> None:
+        """See whether a set-up put the base where the candidate was installed."""
+        for installed in installed_from(Tree(str(self._custody.tree))):
+            name = installed.distribution.metadata["Name"]
+            raise BaseSetupFailed(
+                f"--perfgate-base-setup={command!r} installed the base's {name} into the "
+                "candidate's own environment; install the candidate again, and let the "
+                "command make an environment for the base, which --perfgate-base-python "
+                "then names"
             )
 
     def _write_manifests(self, overlaid: tuple[str, ...]) -> None:

@@ -52,13 +52,11 @@ class Project:
     """Of the checkout."""
     rootdir: Path
     """pytest's."""
-    start: Path
-    """Where the user started pytest."""
     inifile: Path | None
     files: tuple[Path, ...]
     """Benchmark files and conftests that were collected."""
     extra: tuple[str, ...]
-    """What the user named, relative to `start`."""
+    """What the user named, relative to `rootdir`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +168,7 @@ def _names_of_library(project: Project) -> set[str]:
 
 
 def _named_by_user(name: str, project: Project) -> str:
-    path = project.start / name
+    path = project.rootdir / name
     relative = _relative(path, project.root)
     if not path.exists():
         raise UsageError(

@@ -16,7 +16,7 @@ class Proof:
     """What the evidence of a pair amounts to."""
 
     measured: bool
-    """The base's worker imported the base's library and nothing of the candidate's."""
+    """Each worker imported its own tree's library, and nothing of the other's."""
     why: str
     """Why it did not, in words; empty where it did."""
     differences: tuple[str, ...]
@@ -33,7 +33,7 @@ def judge_proof(
     base, candidate : `redirect.evidence` of each; None where a worker ended
         before it could look
     """
-    why = _why_not(base)
+    why = _why_not(base) or (_crossed(candidate) if candidate else "")
     return Proof(
         measured=not why,
         why=why,
@@ -61,6 +61,18 @@ def _why_not(base: Mapping[str, Any] | None) -> str:
     if not base["library"]:
         return _nothing(itself=bool(base["itself"]))
     return ""
+
+
+def _crossed(candidate: Mapping[str, Any]) -> str:
+    found = [f"{name} ({file})" for name, file in candidate["foreign"]]
+    if not found and not candidate["mapped"]:
+        return ""
+    return (
+        "the candidate's worker imported the base's code: "
+        f"{named([*found, *candidate['mapped']])}; install the candidate again, and "
+        "let --perfgate-base-setup make an environment for the base, which "
+        "--perfgate-base-python then names"
+    )
 
 
 def _nothing(*, itself: bool) -> str:

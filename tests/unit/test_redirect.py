@@ -414,6 +414,14 @@ def test_the_candidates_own_worker_says_what_it_imported(pair):
     assert evidence["foreign"] == []
 
 
+def test_a_base_where_the_candidate_was_installed_is_seen(pair):
+    pair.write("python/lib/__init__.py")
+    code = f"sys.path.insert(0, {str(pair.base / 'python')!r})\nimport lib"
+    evidence = pair.run(code, side="candidate")["evidence"]
+    assert evidence["foreign"] == [["lib", "python/lib/__init__.py"]]
+    assert evidence["library"] == []
+
+
 def test_outside_a_pair_there_is_nothing_to_prove(monkeypatch):
     monkeypatch.delenv(redirect.VARIABLE, raising=False)
     assert redirect.proof() is None

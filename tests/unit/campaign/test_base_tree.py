@@ -331,6 +331,20 @@ def test_a_setup_that_fails(checkout, open_tree):
     assert "temporary" not in checkout.git("worktree", "list")
 
 
+def test_a_setup_that_installs_the_base_over_the_candidate(
+    checkout, open_tree, tmp_path, monkeypatch
+):
+    """As `pip install .` does in the environment that runs pytest."""
+    site = tmp_path / "site"
+    (site / "lib-1.dist-info").mkdir(parents=True)
+    (site / "lib-1.dist-info/METADATA").write_text("Name: lib\n")
+    monkeypatch.syspath_prepend(str(site))
+    url = """printf '{"url": "file://%s"}' "$PWD" """
+    setup = f"{url} >{site}/lib-1.dist-info/direct_url.json"
+    with pytest.raises(BaseSetupFailed, match="installed the base's lib into the cand"):
+        open_tree(checkout, setup=setup)
+
+
 def test_an_interpreter_that_is_none(checkout, open_tree):
     with pytest.raises(BasePythonUnusable, match="'/no/python' cannot be run"):
         open_tree(checkout, python="/no/python")

@@ -29,7 +29,6 @@ def planned(root, *files, rootdir=".", inifile="pytest.ini", extra=()):
         Project(
             root=root,
             rootdir=(root / rootdir).resolve(),
-            start=root,
             inifile=inifile and root / inifile,
             files=tuple(root / name for name in files),
             extra=extra,

@@ -46,6 +46,17 @@ def test_a_base_that_did_not(base, why):
     assert why in proof.why
 
 
+@pytest.mark.parametrize(
+    "found", [{"foreign": [["lib", "src/lib.py"]]}, {"mapped": ["src/lib.py"]}]
+)
+def test_a_base_installed_over_the_candidate(found):
+    """Both sides would be the base, and no regression would ever be seen."""
+    proof = judge_proof(evidence(), evidence("candidate", library=[], **found))
+    assert not proof.measured
+    assert "the candidate's worker imported the base's code: " in proof.why
+    assert "src/lib.py" in proof.why
+
+
 def test_much_is_not_listed_to_its_end():
     foreign = [[f"lib.m{n}", f"lib/m{n}.py"] for n in range(9)]
     assert judge_proof(evidence(foreign=foreign), OURS).why.endswith(" and 4 more")
