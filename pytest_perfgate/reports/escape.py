@@ -21,7 +21,8 @@ _BREAKS_AFTER = "@#"
 """GitHub links `@name` and `#12` after rendering, so an entity alone is not enough."""
 _ISSUE = re.compile(r"\b(GH)-(?=\d)", re.IGNORECASE)
 _MAIL = re.compile(r"(?<=[\w.+-])&\#64;")
-"""An address of mail becomes a link in code, too, for that is no code span."""
+"""An address of mail becomes a link in code, too, for that is no code span. An empty
+comment before the sign keeps it from that, and what is copied has no trace of it."""
 
 
 def visible(text: str) -> str:
@@ -68,7 +69,7 @@ def markdown_code(text: str) -> str:
     cannot be escaped in a code span.
     """
     entities = _MARKDOWN.sub(lambda match: f"&#{ord(match.group())};", visible(text))
-    return f"<code>{_MAIL.sub(f'&#64;{ZERO_WIDTH_SPACE}', entities)}</code>"
+    return f"<code>{_MAIL.sub('<!-- -->&#64;', entities)}</code>"
 
 
 def markdown_prose(text: str) -> str:
