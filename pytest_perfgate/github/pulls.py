@@ -8,7 +8,7 @@ from urllib.parse import quote
 from pytest_perfgate.errors import GitHubError, NotFound, Rejected
 from pytest_perfgate.github.client import Client
 from pytest_perfgate.github.context import Context, Upstream
-from pytest_perfgate.github.payload import dig, text_at, whole_at
+from pytest_perfgate.github.payload import text_at, whole_at
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
 _REASON = re.compile(r"^[ \t]*Perf-Accept:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
@@ -202,8 +202,3 @@ def accept_reason(body: str) -> str:
     """Return what follows `Perf-Accept:` in the text of a pull request, if anything."""
     found = _REASON.search(body.replace("\r\n", "\n"))
     return found[1][:_LONGEST_REASON] if found else ""
-
-
-def head_sha(client: Client, number: int) -> str:
-    """Return the commit that a pull request is at now."""
-    return text_at(dig(client.get(f"pulls/{number}"), "head"), "sha")

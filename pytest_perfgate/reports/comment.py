@@ -611,6 +611,10 @@ def _accept(results: Sequence[BenchmarkResult], around: Around) -> Iterator[str]
         f"Record the new numbers with {UPDATE} on a machine of this kind, and commit "
         "the baselines in this pull request: they are reviewed with the code."
     )
+    yield (
+        "Or take them out of the report of this run: download its artifact, and commit "
+        "what `perfgate accept REPORT` writes."
+    )
     if around.label and _of(results, Outcome.REGRESSED):
         yield (
             f"Or let somebody with write access set the label `{_plain(around.label)}` "

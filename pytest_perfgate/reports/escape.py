@@ -20,9 +20,10 @@ _MARKDOWN = re.compile(
 _BREAKS_AFTER = "@#"
 """GitHub links `@name` and `#12` after rendering, so an entity alone is not enough."""
 _ISSUE = re.compile(r"\b(GH)-(?=\d)", re.IGNORECASE)
-_MAIL = re.compile(r"(?<=[\w.+-])&\#64;")
-"""An address of mail becomes a link in code, too, for that is no code span. An empty
-comment before the sign keeps it from that, and what is copied has no trace of it."""
+_MAIL = re.compile(r"[\w.+-]")
+"""What stands before the sign in an address of mail. That becomes a link in code, too,
+for this is no code span; an empty comment keeps it from it, and what is copied has no
+trace of that."""
 
 
 def visible(text: str) -> str:
@@ -68,8 +69,13 @@ def markdown_code(text: str) -> str:
     The HTML element is used, not backticks: backticks and pipes inside an id
     cannot be escaped in a code span.
     """
-    entities = _MARKDOWN.sub(lambda match: f"&#{ord(match.group())};", visible(text))
-    return f"<code>{_MAIL.sub('<!-- -->&#64;', entities)}</code>"
+    return f"<code>{_MARKDOWN.sub(_code_entity, visible(text))}</code>"
+
+
+def _code_entity(match: re.Match[str]) -> str:
+    character, at = match.group(), match.start()
+    mail = character == "@" and _MAIL.match(match.string[at - 1 : at])
+    return f"{'<!-- -->' if mail else ''}&#{ord(character)};"
 
 
 def markdown_prose(text: str) -> str:

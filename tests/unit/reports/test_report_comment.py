@@ -228,6 +228,7 @@ def test_what_it_advertises_exists(each_outcome):
     assert flags
     assert flags <= {option.flag for option in OPTIONS}
     helped = cli._parser().format_help()
+    assert "perfgate accept" in text
     for command in re.findall(r"<code>perfgate ([a-z]+)", text):
         assert re.search(rf"^ +{command}\b", helped, re.MULTILINE)
     assert "Perf-Accept: REASON" in text
@@ -311,6 +312,9 @@ NASTY = [
     "<!-- /pytest-perfgate:status -->",
     "@octocat",
     "x@octocat.com",
+    "x_@octocat.com",
+    "a_*@b.com a@b@c.com",
+    "xmpp:a@b.com",
     "#12",
     "GH-12",
     "o/r#1",
