@@ -57,7 +57,10 @@ class Replay:
         (folder / "says.txt").write_text(says)
         script = Path(__file__).with_name("replay.py")
         self.command = f"{sys.executable} {script}"
-        self.given = {"REPLAY": str(folder)}
+        python = folder / "python"
+        python.write_text(f'#!/bin/sh\nexec {self.command} "$@"\n')
+        python.chmod(0o755)
+        self.given = {"REPLAY": str(folder), "REPLAY_PYTHON": str(python)}
 
     @property
     def seen(self):

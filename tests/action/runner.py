@@ -28,6 +28,7 @@ SUMMARY_LIMIT = 1024 * 1024
 STEP_KEYS = {"name", "id", "if", "shell", "env", "run", "uses", "with"}
 JOB_KEYS = {"name", "if", "needs", "runs-on", "timeout-minutes", "permissions"}
 JOB_KEYS |= {"environment", "steps"}
+WORKFLOW_KEYS = {"name", "on", "permissions", "concurrency", "jobs"}
 FILES = ("OUTPUT", "ENV", "PATH", "STATE", "STEP_SUMMARY")
 COMMAND = re.compile(r"^\s*::([\w-]+)(?: ([^:]*))?::(.*)$")
 OLD_COMMAND = re.compile(r"##\[([\w.-]+)[^\]]*\]")
@@ -311,7 +312,9 @@ def prepare():
     sys.modules["prepare"] = module  # dataclasses look there
     spec.loader.exec_module(module)
     known = module.Python(
-        path=sys.executable, version=sys.version_info[:3], plugin=__version__
+        path=os.environ.get("REPLAY_PYTHON", sys.executable),
+        version=sys.version_info[:3],
+        plugin=__version__,
     )
     Path(os.environ["GITHUB_OUTPUT"]).write_text("verdict=error\n")
     if os.environ["PERFGATE_MODE"] == "comment":
@@ -374,8 +377,10 @@ class Workflow:
     a folder. Anything else that is used is an action of ours.
     """
 
-    def __init__(self, path, folder, event, *, checkout, environment=None):
+    def __init__(self, path, folder, event, *, checkout=None, environment=None):
         self.definition = load(path)
+        if set(self.definition) - WORKFLOW_KEYS:
+            raise Unknown(f"keys of a workflow: {set(self.definition) - WORKFLOW_KEYS}")
         self.folder = folder
         self.event = event
         self.checkout = checkout
@@ -399,6 +404,7 @@ class Workflow:
             raise Unknown(f"keys of a job: {set(job) - JOB_KEYS}")
         before = {other: self.jobs[other] for other in needs(job)}
         machine = Machine(self.folder / name, self.event, environment=self.environment)
+        machine.in_process = True
         known = {
             other: {"result": one.outcome, "outputs": one.outputs}
             for other, one in before.items()
@@ -418,8 +424,7 @@ class Workflow:
     def steps(self, steps, machine, known):
         result, ids = Result(), {}
         for each in steps:
-            context = machine.context(needs=known, steps=ids, job={}, inputs={})
-            context["inputs"] = self.event.inputs
+            context = machine.context(needs=known, steps=ids, inputs=self.event.inputs)
             step = (
                 self.use(each, context, result, machine)
                 if "uses" in each
@@ -459,6 +464,9 @@ class Workflow:
     def check_out(self, given, machine):
         assert set(given) <= {"persist-credentials", "fetch-depth", "ref"}
         shutil.copytree(self.checkout, machine.workspace, dirs_exist_ok=True)
+        if (machine.workspace / ".git").exists():  # files have other inodes now
+            refresh = ["git", "update-index", "-q", "--refresh"]
+            subprocess.run(refresh, cwd=machine.workspace, check=True)
         return True
 
     def upload(self, given, machine):
