@@ -161,10 +161,10 @@ def pull(number=7, *, sha=HEAD_SHA, repository=1):
     }
 
 
-def offer(hub, workflow):
+def offer(hub, store):
     """Let GitHub have the artifacts of a run."""
     artifacts = []
-    for number, folder in enumerate(sorted(workflow.store.folder.iterdir()), 1):
+    for number, folder in enumerate(sorted(store.folder.iterdir()), 1):
         data = io.BytesIO()
         with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(folder.rglob("*")):
@@ -196,7 +196,7 @@ def test_case_06_the_run_that_failed_is_commented_on(kind, perf, comment, hub):
         if kind == "own"
         else (fork(), "stranger/kernels")
     )
-    offer(hub, perf(event, RED))
+    offer(hub, perf(event, RED).store)
     found = pull(repository=1 if kind == "own" else 2)
     hub.things |= {"pulls/7": found, "pulls": [found]}
     done = comment(workflow_run(head=head, conclusion="failure"))
@@ -228,7 +228,7 @@ def test_a_run_without_a_report_is_told_of(comment, hub):
 
 
 def test_a_pull_request_that_moved_on_is_left_alone(perf, comment, hub):
-    offer(hub, perf(pull_request(), RED))
+    offer(hub, perf(pull_request(), RED).store)
     hub.things |= {"pulls/7": pull(sha="d" * 40), "pulls": [pull(sha="d" * 40)]}
     done = comment(workflow_run(conclusion="failure"))
     outputs = done.fields["OWNER/pytest-perfgate"].outputs
@@ -238,7 +238,7 @@ def test_a_pull_request_that_moved_on_is_left_alone(perf, comment, hub):
 
 @pytest.mark.parametrize("broken", [502, 403])
 def test_a_github_that_fails_fails_no_job(broken, perf, comment, hub):
-    offer(hub, perf(pull_request(), RED))
+    offer(hub, perf(pull_request(), RED).store)
     hub.refuse("GET", "artifacts", broken, {"message": "is locked"})
     hub.things["pulls/7"] = pull()
     done = comment(workflow_run(conclusion="failure"))
