@@ -2,6 +2,7 @@
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_perfgate.campaign import janitor
 from pytest_perfgate.campaign.base_tree import (
     BaseRequest,
     open_base_tree,
@@ -414,11 +416,11 @@ def ended(descriptor):
 
 @pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGINT"])
 def test_it_goes_with_its_session_however_that_ends(checkout, manager, number):
-    process, janitor, tree = manager
+    process, sweeper, tree = manager
     assert tree.exists()
     process.send_signal(getattr(signal, number))
     process.wait()
-    assert ended(janitor)
+    assert ended(sweeper)
     assert not tree.parent.exists()
     assert not (checkout.path / ".git/worktrees").exists()
 
@@ -426,11 +428,11 @@ def test_it_goes_with_its_session_however_that_ends(checkout, manager, number):
 def test_what_a_dead_machine_left_is_removed_by_the_next_session(
     checkout, manager, open_tree
 ):
-    process, janitor, tree = manager
-    signal.pidfd_send_signal(janitor, signal.SIGKILL)
+    process, sweeper, tree = manager
+    signal.pidfd_send_signal(sweeper, signal.SIGKILL)
     process.kill()
     process.wait()
-    assert ended(janitor)
+    assert ended(sweeper)
     assert tree.exists()
     root = checkout.path
     request = BaseRequest(ref="main", rootdir=root, start=root, inifile=None, files=())
@@ -438,6 +440,50 @@ def test_what_a_dead_machine_left_is_removed_by_the_next_session(
         assert mine.root.exists()
         assert not tree.parent.exists()
         assert str(tree) not in checkout.git("worktree", "list")
+
+
+def test_what_git_remembers_of_a_cleared_temporary_folder_is_removed(
+    checkout, manager, open_tree
+):
+    process, sweeper, tree = manager
+    signal.pidfd_send_signal(sweeper, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    assert ended(sweeper)
+    shutil.rmtree(tree.parent)
+    assert str(tree) in checkout.git("worktree", "list")
+    open_tree(checkout)
+    assert str(tree) not in checkout.git("worktree", "list")
+
+
+def test_a_worker_that_still_writes_is_waited_for(tmp_path, monkeypatch):
+    """It dies with the manager, but perhaps a moment after it."""
+    private, tree = tmp_path / "private", tmp_path / "private/tree"
+    tree.mkdir(parents=True)
+    remove = janitor.shutil.rmtree
+    busy = iter([True, True, False, False])
+    waited = []
+
+    def removes(folder, **given):
+        if not next(busy):
+            remove(folder, **given)
+
+    monkeypatch.setattr(janitor.shutil, "rmtree", removes)
+    assert janitor.clean(str(private), str(tree), str(tmp_path), pause=waited.append)
+    assert len(waited) == 2
+    assert not private.exists()
+
+
+def test_what_cannot_be_removed_is_left_for_the_next_session(tmp_path, monkeypatch):
+    private, tree = tmp_path / "private", tmp_path / "private/tree"
+    tree.mkdir(parents=True)
+    (private / "alive").write_text("{}")
+    monkeypatch.setattr(janitor.shutil, "rmtree", lambda *_, **__: None)
+    waited = []
+    common = str(tmp_path)
+    assert not janitor.clean(str(private), str(tree), common, pause=waited.append)
+    assert 0 < sum(waited) < 60
+    assert (private / "alive").exists()
 
 
 def test_what_is_in_use_or_another_programs_stays(checkout, manager, tmp_path):
