@@ -19,7 +19,7 @@ from pytest_perfgate.campaign import overlay
 from pytest_perfgate.campaign.base_notes import Brought, notes_on
 from pytest_perfgate.campaign.custody import Custody, remove_dead
 from pytest_perfgate.campaign.overlay import Overlay
-from pytest_perfgate.campaign.repository import Repository
+from pytest_perfgate.campaign.repository import Repository, outside_of_hooks
 from pytest_perfgate.campaign.translation import Translation
 from pytest_perfgate.errors import (
     BasePythonUnusable,
@@ -228,13 +228,13 @@ class _Preparation:
         command = self._request.setup
         if command is None:
             return
-        folder = self._translation.start
-        where = folder if folder.is_dir() else self._custody.tree
+        folder, tree = self._translation.start, self._custody.tree
+        where = folder if folder.is_dir() and folder.is_relative_to(tree) else tree
         try:
             done = subprocess.run(  # noqa: S603 (the user's own command)
                 ["/bin/sh", "-c", command],
                 cwd=where,
-                env=self._translation.environment(os.environ),
+                env=self._translation.environment(outside_of_hooks(os.environ)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -38,24 +39,28 @@ class Custody:
             Where no folder can be made outside the repository.
         """
         place = _place(repository, temporary)
-        try:
-            self.private = Path(tempfile.mkdtemp(prefix=_prefix(), dir=place)).resolve()
-            # named like the candidate's: a checkout may itself be a package
-            self.tree = self.private / (repository.root.name or "tree")
-            self._order = json.dumps(
-                {
-                    "private": str(self.private),
-                    "tree": str(self.tree),
-                    "common": str(repository.common),
-                }
-            )
-            self._alive: int | None = _claim(self.private / _ALIVE, self._order)
-            self._janitor, self._line = _start_janitor(self._order, self._alive)
-        except OSError as error:
-            raise WorktreeFailed(
-                f"no private folder can be made in {place}: {error}; name another "
-                "place with TMPDIR"
-            ) from error
+        with contextlib.ExitStack() as undo:
+            try:
+                self.private = Path(tempfile.mkdtemp(prefix=_prefix(), dir=place))
+                undo.callback(shutil.rmtree, self.private, ignore_errors=True)
+                self.private = self.private.resolve()
+                # named like the candidate's: a checkout may itself be a package
+                self.tree = self.private / (repository.root.name or "tree")
+                self._order = json.dumps(
+                    {
+                        "private": str(self.private),
+                        "tree": str(self.tree),
+                        "common": str(repository.common),
+                    }
+                )
+                self._alive: int | None = _claim(self.private / _ALIVE, self._order)
+                self._janitor, self._line = _start_janitor(self._order, self._alive)
+            except OSError as error:
+                raise WorktreeFailed(
+                    f"no private folder can be made in {place}: {error}; name another "
+                    "place with TMPDIR"
+                ) from error
+            undo.pop_all()
 
     def close(self) -> None:
         """Remove everything, and wait until it is gone; again is nothing."""

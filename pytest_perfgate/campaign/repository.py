@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_perfgate.errors import (
@@ -40,16 +40,20 @@ _FETCH = (
 _SHORT = 12
 
 
+def outside_of_hooks(own: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which git looks at the folder it is started in."""
+    return {name: value for name, value in own.items() if name not in _ABOUT_ANOTHER}
+
+
 def git_environment() -> dict[str, str]:
     """Return an environment in which git asks nothing, locks nothing, says it in English."""
-    own = {name: v for name, v in os.environ.items() if name not in _ABOUT_ANOTHER}
     quiet = {
         "GIT_LFS_SKIP_SMUDGE": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
-    return own | quiet
+    return outside_of_hooks(os.environ) | quiet
 
 
 class Repository:

@@ -325,6 +325,26 @@ def test_the_setup_runs_in_the_base_before_the_overlay(checkout, open_tree):
     assert "# candidate" not in seen
 
 
+def test_the_setup_of_a_session_started_elsewhere_runs_in_the_base(
+    checkout, open_tree, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("GIT_DIR", "/nowhere")  # as in a hook
+    setup = "touch here && git rev-parse HEAD >commit"
+    tree = open_tree(checkout, setup=setup, start=tmp_path)
+    assert (tree.root / "here").exists()
+    assert (tree.root / "commit").read_text().strip() == tree.commit
+
+
+def test_a_janitor_that_cannot_be_started(checkout, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    root = checkout.path
+    request = BaseRequest(ref="main", rootdir=root, start=root, inifile=None, files=())
+    (tmp_path / "there").mkdir()
+    with pytest.raises(WorktreeFailed, match=r"/no/python.*TMPDIR"):
+        open_base_tree(request, temporary=tmp_path / "there")
+    assert list((tmp_path / "there").iterdir()) == []
+
+
 def test_a_setup_that_fails(checkout, open_tree):
     with pytest.raises(
         BaseSetupFailed, match=r"(?s)exit code 3 .*base tree.*\nno gcc$"
