@@ -73,6 +73,7 @@ class Reason(StrEnum):
     SCHEMA_TOO_NEW = "schema-too-new"
     # no-baseline, incomparable, invalid, missing, skipped
     NOTHING_STORED = "nothing-stored"
+    NOT_IN_BASE = "not-in-base"
     HARDWARE_DIFFERS = "hardware-differs"
     PLAN_DIFFERS = "plan-differs"
     METRIC_DIFFERS = "metric-differs"
@@ -245,6 +246,25 @@ class Measurement:
     output_digest: str | None = None
     alone: bool = False
     remarks: tuple[str, ...] = ()
+    turns: tuple[int, ...] = ()
+    """Iterations of each turn, where another process measured in between."""
+
+    def __post_init__(self) -> None:
+        _check(all(count >= 1 for count in self.turns), self, "turns", self.turns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Twin:
+    """How a run differs from its twin, turn by turn: what a pair is judged by."""
+
+    log_ratio: float
+    """Median over neighbouring turns of log(this run's ÷ its twin's)."""
+    se: float = 0.0
+    """Of that median, within the pair."""
+
+    def __post_init__(self) -> None:
+        _check(math.isfinite(self.log_ratio), self, "log_ratio", self.log_ratio)
+        _check(math.isfinite(self.se) and self.se >= 0, self, "se", self.se)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +273,8 @@ class RunStatistic:
 
     value: float
     se: float = 0.0
+    twin: Twin | None = None
+    """Where it was measured in turns with the run of the other tree."""
 
     def __post_init__(self) -> None:
         _check(math.isfinite(self.value), self, "value", self.value)
@@ -432,6 +454,11 @@ class BenchmarkResult:
     judgements: tuple[Judgement, ...] = ()
     runs: tuple[RunSummary, ...] = ()
     confirmation: tuple[RunSummary, ...] = ()
+    """Fresh runs, made after it was flagged."""
+    base_runs: tuple[RunSummary, ...] = ()
+    """The other halves of `runs`, where they were made in pairs."""
+    base_confirmation: tuple[RunSummary, ...] = ()
+    """The other halves of `confirmation`, likewise."""
     plan: Plan | None = None
     differences: tuple[Difference, ...] = ()
     discarded: tuple[str, ...] = ()
@@ -466,6 +493,19 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BaseCode:
+    """The code of the past that a session measured beside the candidate."""
+
+    ref: str
+    """As the user named it."""
+    commit: str
+    """The merge base of it and HEAD."""
+    overlaid: tuple[str, ...] = ()
+    """What the base tree got from the candidate: benchmarks and settings."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The complete result of one session of the gate."""
 
@@ -485,3 +525,4 @@ class Report:
     """What failed that is no benchmark's verdict; it has its part in the exit code."""
     notes: tuple[str, ...] = ()
     """For people: what they should know of how the results came about."""
+    base: BaseCode | None = None

@@ -37,7 +37,12 @@ class Option(NamedTuple):
         return self.name.replace("-", "_")
 
 
-JUDGING, MEASURING, REPORTING = "Judging", "Measuring", "Reports"
+JUDGING, MEASURING, PAIRING, REPORTING = (
+    "Judging",
+    "Measuring",
+    "Pairing",
+    "Reports",
+)
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -63,6 +68,22 @@ OPTIONS: tuple[Option, ...] = (
         "like --perfgate-update, and add the session also where the data cannot tell",
         JUDGING,
         ini=False,
+    ),
+    Option(
+        "against",
+        "REF",
+        "",
+        "judge against the merge base of REF and HEAD, measured side by side on this "
+        "machine; stored baselines are not looked at",
+        JUDGING,
+    ),
+    Option(
+        "confirm",
+        "REF",
+        "",
+        "judge against stored baselines, and measure what looks slower once more in "
+        "pairs with the merge base of REF and HEAD before it goes red",
+        JUDGING,
     ),
     Option(
         "baselines",
@@ -193,6 +214,38 @@ OPTIONS: tuple[Option, ...] = (
         "plant a real slowdown in every measured call: the canary that shows the gate go red",
         MEASURING,
         ini=False,
+    ),
+    Option(
+        "interleave",
+        "block|run",
+        "block",
+        "how two trees alternate: in turns of about 20 ms, or whole runs (where both "
+        "do not fit into the device's memory together)",
+        PAIRING,
+        choices=("block", "run"),
+    ),
+    Option(
+        "base-python",
+        "PATH",
+        "",
+        "the Python that measures the base tree; without it the one that runs pytest",
+        PAIRING,
+    ),
+    Option(
+        "base-setup",
+        "CMD",
+        "",
+        "a command run in the base tree before it is measured, as in 'pip install -e .'",
+        PAIRING,
+    ),
+    Option(
+        "overlay",
+        "PATH",
+        "",
+        "one more file or folder the base tree gets from the candidate, relative to "
+        "rootdir (repeatable)",
+        PAIRING,
+        repeatable=True,
     ),
     Option(
         "report",

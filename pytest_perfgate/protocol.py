@@ -53,6 +53,8 @@ class Task:
     """By benchmark id: what the first run calibrated, where no plan governs."""
     inner_loops: Mapping[str, int] = field(default_factory=dict)
     """Likewise the inner loop that goes with it."""
+    turns: int | None = None
+    """Its end of the socket for turns, where another worker measures beside it."""
     protocol: int = VERSION
 
     def write(self, path: Path) -> None:

@@ -5,7 +5,7 @@ numbers, once, with errors that name the option as the user wrote it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import pytest
 
 from pytest_perfgate import units
 from pytest_perfgate.errors import UsageError
+from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import parse_budget, parse_limit
 from pytest_perfgate.interop import pytest_benchmark
 from pytest_perfgate.model import Plan
@@ -20,6 +21,24 @@ from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 MARKER = "perfgate"
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Against which code of the past the candidate is measured, and how."""
+
+    against: str | None = None
+    """A git ref: everything is measured in pairs with its merge base."""
+    confirm: str | None = None
+    """A git ref: only what looks slower than stored is."""
+    interleave: str = "block"
+    python: str | None = None
+    setup: str | None = None
+    overlay: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> str | None:
+        return self.against or self.confirm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +66,19 @@ class Settings:
     lock_clocks: bool
     update: bool
     force: bool
+    pairing: Pairing
     given: Mapping[str, str]
     """The options as the user gave them, for the report."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether everything is measured in pairs with the base tree."""
+        return self.pairing.against is not None and not self.update
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of runs, or of pairs, after which benchmarks are judged."""
+        return planned_looks(self.runs_min, self.runs_max, paired=self.paired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +146,52 @@ def resolve(config: pytest.Config) -> Settings:
             or config.getoption("perfgate_update_force")
         ),
         force=bool(config.getoption("perfgate_update_force")),
+        pairing=_pairing(config, text),
         given=dict(_given(config)),
     )
+
+
+def _pairing(config: pytest.Config, text: Mapping[str, str]) -> Pairing:
+    """Read how the base tree is measured; refuse what contradicts itself."""
+    found = Pairing(
+        against=text["against"] or None,
+        confirm=text["confirm"] or None,
+        interleave=text["interleave"],
+        python=text["base_python"] or None,
+        setup=text["base_setup"] or None,
+        overlay=tuple(_lines(config, "overlay")),
+    )
+    updating = config.getoption("perfgate_update") or config.getoption(
+        "perfgate_update_force"
+    )
+    for name, ref in (("against", found.against), ("confirm", found.confirm)):
+        if ref is not None and ref.startswith("-"):
+            raise UsageError(
+                f"--perfgate-{name}={ref!r} is no git ref; write --perfgate-{name}=main"
+            )
+        if updating and config.getoption(f"perfgate_{name}"):
+            raise UsageError(
+                f"--perfgate-{name} judges and --perfgate-update records: drop one"
+            )
+    return _one_of_both(config, found)
+
+
+def _one_of_both(config: pytest.Config, found: Pairing) -> Pairing:
+    """Let the flag outweigh the ini where both ways of pairing are named."""
+    if not (found.against and found.confirm):
+        return found
+    flags = {
+        name: config.getoption(f"perfgate_{name}") for name in ("against", "confirm")
+    }
+    if all(flags.values()) or not any(flags.values()):
+        raise UsageError(
+            f"--perfgate-against={found.against!r} and "
+            f"--perfgate-confirm={found.confirm!r} exclude each other: the first "
+            "measures everything in pairs, the second what looks slower than stored"
+        )
+    if flags["against"]:
+        return replace(found, confirm=None)
+    return replace(found, against=None)
 
 
 def _raw(config: pytest.Config, option: Option) -> object:

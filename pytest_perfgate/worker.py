@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_perfgate import protocol
+from pytest_perfgate import protocol, redirect
 from pytest_perfgate.errors import BadSample, NothingMeasured, PerfGateError, UsageError
 from pytest_perfgate.fixture import PerfGate
 from pytest_perfgate.interop import pytest_benchmark
@@ -32,6 +32,7 @@ from pytest_perfgate.model import Measurement, Reason
 from pytest_perfgate.protocol import RecordWriter, Task
 from pytest_perfgate.settings import Settings, item_settings, resolve
 from pytest_perfgate.store import encode_environment, encode_measurement
+from pytest_perfgate.turns import TurnClient
 from pytest_perfgate.workloads.benchmark import BenchmarkRounds
 
 _NEUTRAL: dict[str, object] = {
@@ -125,7 +126,11 @@ class Worker:
         self._gate: PerfGate | None = None
         self._rounds: BenchmarkRounds | None = None
         self._breaks = BreakBook()
+        self._turns: TurnClient | None = None
         self._writer.write("hello", protocol=protocol.VERSION, pid=os.getpid())
+        if task.turns is not None:
+            self._turns = TurnClient(task.turns, task.wanted)
+            self._turns.hello()
 
     # -- what is run, and in which order
 
@@ -137,11 +142,15 @@ class Worker:
         found = {item.nodeid for item in items}
         absent = [nodeid for nodeid in self._task.wanted if nodeid not in found]
         self._writer.write("collected", count=len(items), absent=absent)
+        if self._turns is not None:
+            self._turns.collected()
 
     @pytest.hookimpl(tryfirst=True, wrapper=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item
     ) -> Generator[None, object, object]:
+        if self._turns is not None:
+            self._turns.arrive(item.nodeid)
         self._writer.write("open", nodeid=item.nodeid)
         self._gate = self._rounds = None
         try:
@@ -227,8 +236,9 @@ class Worker:
             note=self._note,
             alone=self._task.alone,
             wants_p99=own.gate,
-            between_blocks=None,
             breaks=self._breaks,
+            between_blocks=self._turns.turn if self._turns else None,
+            pair=self._turns,
         )
 
     def _emit(self, measurement: Measurement) -> None:
@@ -296,4 +306,7 @@ class Worker:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         environment = encode_environment(fingerprint(self._device))
         self._writer.write("environment", environment=environment)
+        proof = redirect.proof()
+        if proof is not None:
+            self._writer.write("proof", proof=proof)
         self._writer.write("finish", status=int(exitstatus))

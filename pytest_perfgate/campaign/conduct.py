@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,13 @@ import pytest
 from pytest_perfgate import protocol
 from pytest_perfgate.campaign import git, machine, progress, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
+from pytest_perfgate.campaign.base import Base
 from pytest_perfgate.campaign.foresight import plan_lines
-from pytest_perfgate.campaign.launch import WorkerLauncher
+from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
 from pytest_perfgate.campaign.missing import Collected, gone, whole_files
+from pytest_perfgate.campaign.pair_launch import PairLauncher
 from pytest_perfgate.campaign.recording import Occasion, apply, budgets, change
 from pytest_perfgate.campaign.results import results_of
 from pytest_perfgate.campaign.selection import file_of
@@ -27,7 +30,6 @@ from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.family import with_q_values
-from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import BenchmarkPolicy, resolve_policy
 from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
 from pytest_perfgate.measure.device import resolve_device
@@ -88,7 +90,11 @@ class Conduct:
         self._past = PastAttempts(
             settings.rootdir,
             hardware=self._shelf.key,
-            counting=not (settings.update or "--perfgate-slowdown" in settings.given),
+            counting=not (
+                settings.update
+                or settings.paired
+                or "--perfgate-slowdown" in settings.given
+            ),
         )
         self._verdicts = Verdicts(
             self._ledger,
@@ -106,6 +112,7 @@ class Conduct:
         self._absorbed: set[str] = set()
         self._failed_otherwise = False
         self._prepared = False
+        self._base = Base(config, settings, [own.nodeid for own in planned])
 
     def _policy(self, own: ItemSettings) -> BenchmarkPolicy:
         try:
@@ -130,6 +137,8 @@ class Conduct:
         script = Path(self._fake) if self._fake else None
         key, _ = hardware(self._device, fake_script=script)
         store = BaselineStore(self._settings.baselines)
+        if self._settings.paired:
+            return Shelf(store, key, ()), {}
         whole = whole_files(collected, store.files(key), fixtures)
         files = [file_of(own.nodeid) for own in self._planned]
         return Shelf(store, key, [*files, *whole]), whole
@@ -175,14 +184,36 @@ class Conduct:
     def _run(self) -> None:
         self._past.begin()
         self._note_what_governs()
-        self._campaign = self._make_campaign()
+        self._campaign, launcher = self._make_campaign()
+        with self._base:
+            self._conduct(self._campaign, launcher)
+
+    def _conduct(self, campaign: Campaign, launcher: WorkerLauncher) -> None:
         if self._settings.update:
-            self._campaign.record()
+            campaign.record()
             self._verdicts.weigh_the_suite()
-        else:
-            self._campaign.measure(self._looks())
-            self._verdicts.weigh_the_suite()
-            self._campaign.confirm()
+            return
+        self._base.check()  # before anything is measured for nothing
+        if self._settings.paired:
+            entries = list(self._ledger.entries.values())
+            campaign.pair_up(self._open_base(launcher), entries)
+        campaign.measure(self._settings.looks)
+        self._verdicts.weigh_the_suite()
+        confirming = self._settings.pairing.confirm is not None
+        campaign.confirm(partial(self._open_base, launcher) if confirming else None)
+
+    def _open_base(self, launcher: WorkerLauncher) -> PairLauncher:
+        """Check the base tree out, and return what starts pairs."""
+        tree = self._base.open()
+        self._verdicts.in_base = self._base.has
+        for note in tree.notes:
+            self._ledger.note(note)
+        return PairLauncher(
+            launcher,
+            tree,
+            in_turns=self._settings.pairing.interleave == "block",
+            note=self._ledger.note,
+        )
 
     def _note_what_governs(self) -> None:
         """Say where a stored plan outweighs what the user says."""
@@ -201,13 +232,9 @@ class Conduct:
                 "they govern; --perfgate-update records new ones"
             )
 
-    def _looks(self) -> tuple[int, ...]:
-        return planned_looks(self._settings.runs_min, self._settings.runs_max)
-
-    def _make_campaign(self) -> Campaign:
+    def _make_campaign(self) -> tuple[Campaign, WorkerLauncher]:
         stream = progress.terminal_stream(verbosity=self._config.get_verbosity())
-        launcher = WorkerLauncher(
-            self._folder,
+        invocation = Invocation(
             arguments=tuple(map(str, self._config.invocation_params.args)),
             start=self._config.invocation_params.dir,
             device=self._device,
@@ -216,7 +243,8 @@ class Conduct:
             else None,
             timeouts={own.nodeid: own.settings.timeout_s for own in self._planned},
         )
-        return Campaign(
+        launcher = WorkerLauncher(self._folder, invocation)
+        campaign = Campaign(
             self._ledger,
             Doors(
                 launcher=launcher,
@@ -228,6 +256,7 @@ class Conduct:
             seed=self._settings.seed,
             max_total_s=self._settings.max_total_s,
         )
+        return campaign, launcher
 
     # -- results
 
@@ -422,6 +451,7 @@ class Conduct:
                 *self._left_out(),
                 *((self._past.problem,) if self._past.problem else ()),
             ),
+            base=self._base.told,
         )
 
     def report_lines(self, *, width: int, verbose: bool) -> Iterator[Line]:
@@ -451,7 +481,7 @@ class Conduct:
 
     def plan_lines(self) -> Iterator[str]:
         """Return the plan for `--collect-only`."""
-        bounds = (self._settings.runs_min, self._settings.runs_max)
+        bounds = (self._settings.looks[0], self._settings.looks[-1])
         recording = (RECORDING_RUNS, RECORDING_RUNS)
         return plan_lines(
             [own.settings for own in self._planned],

@@ -32,6 +32,11 @@ def clean_commit(root: Path) -> str | None:
     return None if _SOURCE.search(unknown) else head
 
 
+def file_at(root: Path, commit: str, name: str) -> str:
+    """Return a file, relative to `root`, as a commit has it; empty where it has none."""
+    return _git(root, "show", f"{commit}:./{name}")
+
+
 def _git(root: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 (fixed arguments)

@@ -1,9 +1,10 @@
 """What is known of each benchmark, run by run; filled from workers' records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_perfgate.gate.twins import disturbed_unequally
 from pytest_perfgate.model import Environment, Measurement, Plan, Reason
 from pytest_perfgate.protocol import Record
 from pytest_perfgate.settings import ItemSettings
@@ -16,6 +17,7 @@ UNFIT_REPEATS = 3
 SAME_LOSSES = 2
 """The same crash or hang so many times ends a benchmark."""
 ENDED_SESSION = "ended its worker's session"
+UNEQUAL_HALVES = "one half of the pair was disturbed more than the other"
 NOT_COLLECTED = "not collected by the worker"
 XPASS_STRICT = "[XPASS(strict)]"
 NOT_RUN = "[NOTRUN]"
@@ -76,25 +78,49 @@ class Entry:
     pending: dict[str, Measurement] = field(default_factory=dict)
     screened: dict[int, dict[str, Measurement]] | None = None
     """The runs that raised a flag, while fresh ones are made to confirm it."""
+    unusable: str = ""
+    """Why nothing that was measured of it counts: a base tree that was not."""
+    twin: "Entry | None" = None
+    """The same item in the base tree, while runs are made in pairs."""
     _counted: int = 0
 
     def begin_confirmation(self) -> None:
         """Put the screening runs aside; from here on runs are fresh ones."""
         self.screened, self.runs = self.runs, {}
         self._counted = len(self.reports) + len(self.losses)
+        if self.twin is not None:
+            self.twin.begin_confirmation()
 
     @property
     def attempts(self) -> int:
-        return len(self.reports) + len(self.losses) - self._counted
+        own = len(self.reports) + len(self.losses) - self._counted
+        return max(own, self.twin.attempts) if self.twin else own
+
+    @property
+    def complete_runs(self) -> dict[int, dict[str, Measurement]]:
+        """Those that can be judged: of a pair, both halves were made."""
+        if self.twin is None:
+            return self.runs
+        return {n: run for n, run in self.runs.items() if n in self.twin.runs}
+
+    def _was_disturbed(self, number: int) -> bool:
+        own = self.runs[number]
+        if self.twin is None:
+            return _disturbed(own)
+        theirs = self.twin.runs[number]
+        return any(
+            disturbed_unequally(own[benchmark], theirs[benchmark])
+            for benchmark in own.keys() & theirs.keys()
+        )
 
     @property
     def sound_runs(self) -> list[int]:
-        """Runs in which no benchmark of this item was disturbed."""
-        return [number for number, run in self.runs.items() if not _disturbed(run)]
+        """Runs, or pairs, in which no benchmark of this item was disturbed."""
+        return [n for n in self.complete_runs if not self._was_disturbed(n)]
 
     @property
     def disturbed_runs(self) -> list[int]:
-        return [number for number, run in self.runs.items() if _disturbed(run)]
+        return [n for n in self.complete_runs if self._was_disturbed(n)]
 
     @property
     def unfit_for_good(self) -> Unfit | None:
@@ -112,8 +138,16 @@ class Entry:
     @property
     def finished(self) -> bool:
         """Whether no further run can tell more."""
+        return self.finished_itself or (
+            self.twin is not None and self.twin.finished_itself
+        )
+
+    @property
+    def finished_itself(self) -> bool:
+        """Whether this half of it is, whatever its twin did."""
         return bool(
             self.unreadable
+            or self.unusable
             or self.failures
             or self.skipped_runs
             or self.tracer
@@ -163,7 +197,17 @@ class Ledger:
         self.warnings: list[Record] = []
         self.collect_errors: dict[str, str] = {}
         self.absent: set[str] = set()
+        self.proof: Mapping[str, Any] | None = None
+        """What the newest worker says of where its modules came from."""
+        self.base: Ledger | None = None
+        """Of the base tree, once runs are made in pairs."""
         self._run = 0
+
+    def pair_up(self, entries: Sequence[Entry]) -> None:
+        """Book the base tree's runs of these beside them, from now on."""
+        self.base = Ledger([entry.settings for entry in entries])
+        for entry in entries:
+            entry.twin = self.base.entries[entry.nodeid]
 
     def take(self, record: Record, *, run: int) -> None:
         """Book one record of a worker that makes run number `run`."""
@@ -244,6 +288,9 @@ class Ledger:
     def _take_note(self, record: Record) -> None:
         self.note(record["text"])
 
+    def _take_proof(self, record: Record) -> None:
+        self.proof = record["proof"]
+
     def _take_warning(self, record: Record) -> None:
         if self._run == 1:  # later runs repeat them
             self.warnings.append(record)
@@ -295,19 +342,45 @@ def _text(report: dict[str, Any]) -> str:
 
 def discarded(entry: Entry) -> tuple[str, ...]:
     """List the runs and blocks that were not used, each with its reason."""
-    lost = [f"run {loss.run}: {loss.how}" for loss in entry.losses]
-    unfit = [f"run {one.run}: {one}" for one in entry.unfit]
-    disturbed = [
-        f"run {number}: {'; '.join(evidence)}"
-        for number, run in entry.all_runs.items()
-        if (evidence := dict.fromkeys(_evidence(run)))
-    ]
-    return (*lost, *unfit, *disturbed)
+    twin = entry.twin
+    if twin is None:
+        return (*_unused(entry), *_disturbances(entry))
+    return (
+        *_unused(entry),
+        *_unused(twin, of=" of the base"),
+        *(f"run {n}: its twin was lost" for n in _single(entry, twin)),
+        *(f"run {n} of the base: its twin was lost" for n in _single(twin, entry)),
+        *(f"run {n}: {UNEQUAL_HALVES}" for n in entry.disturbed_runs),
+        *_disturbances(entry),
+        *_disturbances(twin, of=" of the base"),
+    )
+
+
+def _single(entry: Entry, other: Entry) -> list[int]:
+    return [number for number in entry.runs if number not in other.runs]
+
+
+def _unused(entry: Entry, *, of: str = "") -> Iterator[str]:
+    for loss in entry.losses:
+        yield f"run {loss.run}{of}: {loss.how}"
+    for unfit in entry.unfit:
+        yield f"run {unfit.run}{of}: {unfit}"
+
+
+def _disturbances(entry: Entry, *, of: str = "") -> Iterator[str]:
+    for number, run in entry.all_runs.items():
+        evidence = dict.fromkeys(_evidence(run))
+        if evidence:
+            yield f"run {number}{of}: {'; '.join(evidence)}"
 
 
 def _evidence(run: Mapping[str, Measurement]) -> Iterator[str]:
-    """Yield why a run, or some of its blocks, had to be made again."""
-    again = _disturbed(run)
+    """Yield why a run, or some of its blocks, had to be made again.
+
+    Turns of a pair are not repeated, and what took the CPU from both halves alike
+    takes nothing from what they say of each other.
+    """
     for measurement in run.values():
+        again = measurement.health.disturbed and not measurement.turns
         if again or measurement.health.repeated_blocks:
             yield from measurement.health.evidence

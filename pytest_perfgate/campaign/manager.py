@@ -4,13 +4,16 @@ It measures nothing and knows no pytest: workers are started through a door,
 and what they bring is booked in the ledger.
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pytest_perfgate.campaign.hub import Side
 from pytest_perfgate.campaign.ledger import NOT_COLLECTED, Entry, Ledger, Loss
 from pytest_perfgate.campaign.selection import shuffled
+from pytest_perfgate.campaign.twins import held_by_twin
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.errors import MeasurementError
 from pytest_perfgate.model import Plan
@@ -49,6 +52,21 @@ class Launcher(Protocol):
     ) -> WorkerEnd: ...
 
 
+class PairedLauncher(Protocol):
+    """The door through which pairs of workers are started."""
+
+    in_turns: bool
+    """Both workers are alive together, and take turns."""
+
+    def __call__(
+        self,
+        order: Order,
+        *,
+        on_record: Callable[[Side, Record], None],
+        until: float | None,
+    ) -> Mapping[Side, WorkerEnd]: ...
+
+
 class Judge(Protocol):
     """What the loop asks between runs."""
 
@@ -66,6 +84,10 @@ class Judge(Protocol):
 
     def plans(self, nodeid: str) -> Mapping[str, Plan]:
         """Return the stored plans of an item's benchmarks."""
+        ...
+
+    def base_problem(self) -> str:
+        """Say why the newest pair did not measure the base tree; empty if it did."""
         ...
 
 
@@ -141,6 +163,7 @@ class Campaign:
         self._until = None if max_total_s is None else self._begun + max_total_s
         self._run = 0
         self._pass_s: list[float] = []
+        self._pairs: PairedLauncher | None = None
 
     # -- the plan
 
@@ -159,9 +182,22 @@ class Campaign:
                 break
         self._close()
 
-    def confirm(self) -> None:
-        """Make fresh runs for what is flagged, after all screening."""
+    def pair_up(self, launcher: PairedLauncher, entries: Sequence[Entry]) -> None:
+        """From now on make runs in pairs with the base tree."""
+        self._pairs = launcher
+        self.ledger.pair_up(entries)
+
+    def confirm(self, pairs: Callable[[], PairedLauncher] | None = None) -> None:
+        """Make fresh runs for what is flagged, after all screening.
+
+        Parameters
+        ----------
+        pairs : opens the base tree, where fresh runs shall be halves of pairs
+            and those before were not
+        """
         flagged = [e for e in self.ledger.entries.values() if self._judge.flagged(e)]
+        if flagged and pairs is not None:
+            self.pair_up(pairs(), flagged)
         for entry in flagged:
             entry.begin_confirmation()
         self._fill(flagged, CONFIRMING_RUNS)
@@ -230,7 +266,10 @@ class Campaign:
         isolated = {entry.nodeid for entry in wanting if entry.settings.isolate}
         together = [nodeid for nodeid in order if nodeid not in isolated]
         for group in (together, *([nodeid] for nodeid in order if nodeid in isolated)):
-            self._pass_over(list(group))
+            if self._pairs is None:
+                self._pass_over(list(group))
+            elif group:
+                self._pass_over_both(list(group), self._pairs)
 
     def _pass_over(self, wanted: list[str]) -> None:
         """Start workers until each of the wanted has had its turn.
@@ -251,6 +290,64 @@ class Campaign:
                 self._book_left(wanted, end)
                 return
 
+    def _pass_over_both(self, wanted: list[str], launcher: PairedLauncher) -> None:
+        """Make one pair: whatever one half does, the other makes all of its own.
+
+        What a half that died never came to has another pair to come.
+        """
+        begun: dict[Side, set[str]] = {side: set() for side in Side}
+        ends = self._start_both(wanted, begun, launcher)
+        for side, end in ends.items():
+            self._book_half(side, wanted, end, begun=begun[side])
+        base = self.ledger.base
+        why = self._judge.base_problem()
+        if base is not None and why:
+            for twin in base.entries.values():
+                twin.unusable = twin.unusable or why
+        text = held_by_twin(self.ledger, self._run) if launcher.in_turns else ""
+        if text:
+            launcher.in_turns = False
+            self.ledger.note(
+                f"one tree's set-up failed while the other was alive ({text}): "
+                "whole runs alternate from here on, as with --perfgate-interleave run"
+            )
+
+    def _book_half(
+        self, side: Side, wanted: Sequence[str], end: WorkerEnd, *, begun: set[str]
+    ) -> None:
+        ledger = self._of(side)
+        if end.out_of_time:
+            return
+        if end.open_item is not None:
+            self._book_loss(end.open_item, end, ledger)
+        elif side is Side.CANDIDATE and not begun:
+            self._book_left(wanted, end)
+        elif not begun:
+            for twin in ledger.entries.values():
+                twin.unusable = twin.unusable or why_none_began(ledger, end)
+        for nodeid in set(wanted) & ledger.absent - begun:
+            self._book_loss(nodeid, end, ledger)
+
+    def _of(self, side: Side) -> Ledger:
+        base = self.ledger.base
+        return base if side is Side.BASE and base is not None else self.ledger
+
+    def _start_both(
+        self,
+        wanted: Sequence[str],
+        begun: Mapping[Side, set[str]],
+        launcher: PairedLauncher,
+    ) -> Mapping[Side, WorkerEnd]:
+        def book(side: Side, record: Record) -> None:
+            if record["kind"] == "open":
+                begun[side].add(record["nodeid"])
+                self._progress.benchmark_begins(record["nodeid"])
+            self._of(side).take(record, run=self._run)
+
+        self.cost.workers += 2
+        with self._timed():
+            return launcher(self._order(wanted), on_record=book, until=self._until)
+
     def _start(self, wanted: Sequence[str], closed: set[str]) -> WorkerEnd:
         def book(record: Record) -> None:
             if record["kind"] == "open":
@@ -260,13 +357,19 @@ class Campaign:
             self.ledger.take(record, run=self._run)
 
         self.cost.workers += 1
+        with self._timed():
+            return self._launcher(
+                self._order(wanted), on_record=book, until=self._until
+            )
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
         try:
-            end = self._launcher(self._order(wanted), on_record=book, until=self._until)
+            yield
         finally:  # an interrupted session has its cost too
             self.cost.seconds = self._clock() - self._begun
         if self._until is not None and self._clock() >= self._until:
             self.out_of_time = True
-        return end
 
     def _order(self, wanted: Sequence[str]) -> Order:
         plans = {
@@ -291,15 +394,18 @@ class Campaign:
             inner_loops={name: plan.inner_loop for name, plan in calibrated.items()},
         )
 
-    def _book_loss(self, nodeid: str, end: WorkerEnd) -> None:
-        absent = nodeid in self.ledger.absent
+    def _book_loss(
+        self, nodeid: str, end: WorkerEnd, ledger: Ledger | None = None
+    ) -> None:
+        ledger = ledger or self.ledger
+        absent = nodeid in ledger.absent
         loss = Loss(
             run=self._run,
             how=NOT_COLLECTED if absent else end.how,
             timed_out=end.timed_out and not absent,
             tail=end.tail,
         )
-        self.ledger.lose(nodeid, loss)
+        ledger.lose(nodeid, loss)
 
     def _book_left(self, left: Sequence[str], end: WorkerEnd) -> None:
         """Book what a worker never came to: nothing is dropped silently.
@@ -311,13 +417,14 @@ class Campaign:
             happen again, so its own words are shown.
         """
         if not any(entry.reports for entry in self.ledger.entries.values()):
-            raise MeasurementError(self._why_none_began(end))
+            raise MeasurementError(why_none_began(self.ledger, end))
         for nodeid in left:
             self._book_loss(nodeid, end)
 
-    def _why_none_began(self, end: WorkerEnd) -> str:
-        errors = "\n".join(self.ledger.collect_errors.values())
-        return (
-            f"no benchmark began in a worker process ({end.how}); it said:\n"
-            f"{errors or end.tail}"
-        )
+
+def why_none_began(ledger: Ledger, end: WorkerEnd) -> str:
+    errors = "\n".join(ledger.collect_errors.values())
+    return (
+        f"no benchmark began in a worker process ({end.how}); it said:\n"
+        f"{errors or end.tail}"
+    )

@@ -12,6 +12,7 @@ from pytest_perfgate.campaign.ledger import (
 )
 from pytest_perfgate.campaign.missing import missing, unreadable
 from pytest_perfgate.campaign.shelf import Shelf
+from pytest_perfgate.campaign.twins import base_trouble
 from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
 
@@ -23,6 +24,12 @@ def results_of(
     unmeasured = _unmeasured(entry, shelf)
     if unmeasured is not None:
         return unmeasured
+    trouble = base_trouble(entry) or verdicts.unproven()
+    if trouble and not entry.screened:
+        return [
+            _result(entry, benchmark, verdicts.without_base(entry, trouble))
+            for benchmark in entry.benchmarks or [entry.nodeid]
+        ]
     if not entry.runs and not entry.screened:
         return [_result(entry, entry.nodeid, _nothing(entry, out_of_time=out_of_time))]
     found = [

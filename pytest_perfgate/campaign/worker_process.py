@@ -34,6 +34,8 @@ class Launch:
     """Working directory: the one the user started pytest in."""
     records: Path
     log: Path
+    inherited: tuple[int, ...] = ()
+    """Descriptors that it is born with: its end of the socket for turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,77 +74,134 @@ class WorkerProcess:
     """One worker while it lives."""
 
     def __init__(self, launch: Launch, *, timeouts: Mapping[str, float]) -> None:
+        """Start it; whoever starts it must `end` it."""
         self._launch = launch
         self._timeouts = timeouts
         self._reader = RecordReader(launch.records)
         self._open: str | None = None
-        self._since = time.monotonic()
+        self._spent_s = 0.0
+        self._since: float | None = time.monotonic()
         self._finished = False
-
-    def run(
-        self, *, on_record: Callable[[Record], None], until: float | None
-    ) -> WorkerEnd:
-        """Run to the end, handing on records as they come.
-
-        Parameters
-        ----------
-        on_record : called for every record, in order
-        until : `time.monotonic()` at which the session's time is up, or None
-        """
-        with self._launch.log.open("wb") as log:
-            process = subprocess.Popen(  # noqa: S603 (our own interpreter and the user's own arguments)
-                self._launch.command,
-                env=dict(self._launch.environment),
-                cwd=self._launch.folder,
+        self._timed_out = self._out_of_time = False
+        with launch.log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and the user's own arguments)
+                launch.command,
+                env=dict(launch.environment),
+                cwd=launch.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=launch.inherited,
             )
-        timed_out = out_of_time = False
-        try:
-            while not _wait(process, _tick(until)):
-                self._take(on_record)
-                out_of_time = until is not None and time.monotonic() > until
-                timed_out = not out_of_time and self._overdue()
-                if timed_out or out_of_time:
-                    self._dump_stacks(process)
-                    break
-        finally:
-            _end(process)
-        self._take(on_record)
-        return WorkerEnd(
-            returncode=process.returncode,
-            finished=self._finished,
-            timed_out=timed_out,
-            out_of_time=out_of_time,
-            open_item=self._open,
-            tail=last_words(self._launch.log),
-        )
 
-    def _take(self, on_record: Callable[[Record], None]) -> None:
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether it has ended; sleep in the kernel until it does."""
+        return _wait(self._process, timeout_s)
+
+    # -- its time: what it spends waiting for its turn does not count
+
+    def pause(self) -> None:
+        self._spent_s = self._elapsed_s()
+        self._since = None
+
+    def resume(self) -> None:
+        self._since = time.monotonic()
+
+    def _elapsed_s(self) -> float:
+        running = 0.0 if self._since is None else time.monotonic() - self._since
+        return self._spent_s + running
+
+    def _restart_clock(self) -> None:
+        self._spent_s = 0.0
+        self._since = None if self._since is None else time.monotonic()
+
+    def take(self, on_record: Callable[[Record], None]) -> None:
+        """Hand on the records that are there."""
         for record in self._reader.read():
             kind = record["kind"]
             if kind in {"open", "close"}:
                 self._open = record["nodeid"] if kind == "open" else None
-                self._since = time.monotonic()
+                self._restart_clock()
             self._finished = self._finished or kind == "finish"
             on_record(record)
+
+    def must_stop(self, until: float | None) -> bool:
+        """Whether its time is up, or the session's; then its stacks are asked for.
+
+        Parameters
+        ----------
+        until : `time.monotonic()` at which the session's time is up, or None
+        """
+        self._out_of_time = until is not None and time.monotonic() > until
+        self._timed_out = not self._out_of_time and self._overdue()
+        if self._timed_out or self._out_of_time:
+            self._dump_stacks()
+            return True
+        return False
+
+    def end(self) -> None:
+        """End it and whatever it left behind."""
+        _end(self._process)
+
+    def result(self, on_record: Callable[[Record], None]) -> WorkerEnd:
+        """Say how it ended, after its last records."""
+        self.take(on_record)
+        return WorkerEnd(
+            returncode=self._process.returncode,
+            finished=self._finished,
+            timed_out=self._timed_out,
+            out_of_time=self._out_of_time,
+            open_item=self._open,
+            tail=last_words(self._launch.log),
+        )
 
     def _overdue(self) -> bool:
         if self._open is None:
             allowed = max(STARTUP_S, *self._timeouts.values())
         else:
             allowed = self._timeouts[self._open]
-        return time.monotonic() - self._since > allowed
+        return self._elapsed_s() > allowed
 
-    def _dump_stacks(self, process: "subprocess.Popen[bytes]") -> None:
+    def _dump_stacks(self) -> None:
         """Ask for the stacks of every thread: pytest's faulthandler answers SIGABRT."""
-        _signal(process.pid, signal.SIGABRT)
-        _wait(process, _STACK_GRACE_S)
+        _signal(self._process.pid, signal.SIGABRT)
+        _wait(self._process, _STACK_GRACE_S)
 
 
-def _tick(until: float | None) -> float:
+def run_worker(
+    launch: Launch,
+    *,
+    timeouts: Mapping[str, float],
+    on_record: Callable[[Record], None],
+    until: float | None,
+) -> WorkerEnd:
+    """Run one worker to its end, handing on records as they come.
+
+    Parameters
+    ----------
+    on_record : called for every record, in order
+    until : `time.monotonic()` at which the session's time is up, or None
+    """
+    process = WorkerProcess(launch, timeouts=timeouts)
+    try:
+        while not process.wait(tick(until)):
+            process.take(on_record)
+            if process.must_stop(until):
+                break
+    finally:
+        process.end()
+    return process.result(on_record)
+
+
+def tick(until: float | None) -> float:
     """Return how many seconds to wait before the next look."""
     if until is None:
         return _TICK_S

@@ -150,6 +150,10 @@ class Scale:
         numbers = list(values) if self.absolute else list(map(math.log, values))
         return numbers if self._sign > 0 else [-number for number in numbers]
 
+    def oriented(self, difference: float) -> float:
+        """Turn a difference of logs so that above nothing is worse."""
+        return self._sign * difference
+
     def back(self, number: float) -> float:
         number *= self._sign
         return number if self.absolute else math.exp(number)
@@ -184,10 +188,16 @@ def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
     base_within = scale.variances(chain.from_iterable(numbers.baseline))
     within = scale.variances(numbers.candidate)
     if look.paired:
+        apart = [now - before for before, now in zip(flat, candidate, strict=True)]
+        variance = sample_mean(base_within) + sample_mean(within)
+        twins = [one.twin for one in numbers.candidate if one.twin is not None]
+        if len(twins) == len(apart) and not scale.absolute:
+            apart = [scale.oriented(twin.log_ratio) for twin in twins]
+            variance = sample_mean([twin.se * twin.se for twin in twins])
         return pairs(
-            [now - before for before, now in zip(flat, candidate, strict=True)],
+            apart,
             level=sample_mean(flat),
-            within_variance=sample_mean(base_within) + sample_mean(within),
+            within_variance=variance,
             spread_floor=floor,
         )
     return two_samples(

@@ -2,10 +2,37 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.model import Measurement, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How both sides of a pair measure a benchmark: equal numbers, equal turns."""
+
+    iterations: int
+    warmup: int
+    per_turn: int
+    """Iterations in a turn; the last turn has what is left."""
+
+
+class Pair(Protocol):
+    """The other half of a pair, as a measurement sees it."""
+
+    def begin(self, benchmark: str) -> Agreement | None:
+        """Wait for the turn to begin; returns what was agreed, if anything was."""
+        ...
+
+    def agree(self, agreement: Agreement) -> None:
+        """Settle how both measure, as the first to know."""
+        ...
+
+    def turn(self) -> None:
+        """Let the other side have a turn, and wait for the next one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +57,8 @@ class MeasureContext:
     alone: bool
     wants_p99: bool
     between_blocks: Callable[[], None] | None
+    """Called about every 20 ms of samples, with the device idle: lets the other
+    side of a pair have its turn. None outside of pairs."""
     calibrated: Mapping[str, int] = field(default_factory=dict)
     """Iterations by benchmark id, where an earlier run of this session, not a
     stored plan, found out how many: every run of a session has as many."""
@@ -39,6 +68,8 @@ class MeasureContext:
     """Take counts once a benchmark's timing is over."""
     breaks: BreakBook = field(default_factory=BreakBook)
     """One for the whole process: a function is compiled once."""
+    pair: Pair | None = None
+    """Where another process measures the other tree, and both take turns."""
 
     def __post_init__(self) -> None:
         if self.slowdown < 0:

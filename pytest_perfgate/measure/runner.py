@@ -10,11 +10,11 @@ import contextlib
 import math
 import statistics
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.compile_watch import watching_compiles
-from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.context import Agreement, MeasureContext, Pair
 from pytest_perfgate.measure.cpu_guard import (
     DISTURBED_RUN_SHARE,
     BlockUse,
@@ -27,11 +27,13 @@ from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
 from pytest_perfgate.measure.health import Watch
 from pytest_perfgate.measure.warmup import BATCH, FEW, is_steady
-from pytest_perfgate.model import Health
+from pytest_perfgate.model import Health, Plan
 
 BLOCK_S = 0.25
 TURN_S = 0.02
 """A block where blocks of two sides take turns."""
+FEWEST_TURNS = 16
+"""Of a side in a run: what is compared is the median over neighbouring turns."""
 COLLECT_S = 0.2
 """Garbage is collected after this much measured time, between blocks."""
 FEWEST, MOST = 10, 5000
@@ -70,7 +72,10 @@ class Recipe:
     fewest: int = FEWEST
     for_p99: int | None = None
     """Iterations that P99 needs; None where nobody wants it."""
-    between_blocks: Callable[[], None] | None = None
+    pair: Pair | None = None
+    """The other side, where two processes take turns."""
+    per_turn: int | None = None
+    """Iterations in a turn, where the two have agreed on it."""
 
     def single(self, kind: str) -> "Recipe":
         """Insist on one call an iteration, where an inner loop means nothing."""
@@ -95,6 +100,8 @@ class Outcome:
     """Of all measured blocks."""
     cpu_time_s: tuple[float, ...]
     """One a block: CPU seconds ÷ iterations and inner loop."""
+    turns: tuple[int, ...]
+    """Iterations of each turn; empty where nobody takes turns."""
     health: Health
     remarks: tuple[str, ...]
     recompiles: int = 0
@@ -127,13 +134,31 @@ def recipe(
     enough = math.ceil(FOR_P99 / samples_per_iteration)
     stored = context.plans.get(benchmark)
     own = context.calibrated.get(benchmark, context.iterations)
+    if context.pair is not None:
+        agreed = context.pair.begin(benchmark)
+        if agreed is not None:
+            return _agreed(context, context.pair, agreed, stored)
     return Recipe(
         iterations=stored.iterations if stored else own,
         warmup=stored.warmup if stored else context.warmup,
         inner_loop=stored.inner_loop if stored else context.inner_loop,
         max_time_s=context.max_time_s,
         for_p99=enough if context.wants_p99 else None,
-        between_blocks=context.between_blocks,
+        pair=context.pair,
+    )
+
+
+def _agreed(
+    context: MeasureContext, pair: Pair, agreed: Agreement, stored: Plan | None
+) -> Recipe:
+    """Measure as the side did that came first."""
+    return Recipe(
+        iterations=agreed.iterations,
+        warmup=agreed.warmup,
+        inner_loop=stored.inner_loop if stored else context.inner_loop,
+        max_time_s=context.max_time_s,
+        pair=pair,
+        per_turn=agreed.per_turn,
     )
 
 
@@ -153,6 +178,8 @@ def drive(schedule: Schedule, perform: Perform) -> Outcome:
 def schedule(device: Device, wanted: Recipe) -> Schedule:
     """Ask for a warm-up and then for blocks, and judge what came back."""
     recent, warmup, steady = yield from _warm_up(wanted)
+    if wanted.pair is not None:
+        wanted = yield from _agree(wanted, wanted.pair, recent, warmup)
     with quiet_garbage() as garbage, watching_compiles() as compiles:
         device.measuring()
         state = _Measured(
@@ -177,6 +204,7 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
         host_ns=tuple(state.host_ns),
         wall_ns=sum(use.wall_ns for use in state.uses),
         cpu_time_s=tuple(state.cpu_time_s),
+        turns=tuple(state.counts) if wanted.pair else (),
         health=seen.added_to(health),
         remarks=(*_remarks(garbage), *seen.remarks),
         recompiles=compiles.count,
@@ -244,6 +272,7 @@ class _Measured:
     watch: Watch
     cores: int
     host_ns: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
     uses: list[BlockUse] = field(default_factory=list)
     cpu_time_s: list[float] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
@@ -251,20 +280,47 @@ class _Measured:
     uncollected_ns: int = 0
 
 
+def _agree(
+    wanted: Recipe, pair: Pair, recent: Sequence[int], warmup: int
+) -> Generator[Request, Sequence[int], Recipe]:
+    """Fix how both sides measure, unless the other one came first.
+
+    A slower candidate that chose for itself would make fewer iterations, and
+    unequal numbers move the floor and P99.
+    """
+    if wanted.per_turn is not None:
+        return wanted
+    recent = recent or (yield Request(count=1, measured=False))
+    total = wanted.iterations or calibrate(recent, wanted)
+    fitting = min(_fitting(recent, TURN_S), math.ceil(total / FEWEST_TURNS))
+    pair.agree(Agreement(iterations=total, warmup=warmup, per_turn=fitting))
+    return replace(wanted, iterations=total, per_turn=fitting)
+
+
 def _measure(
     state: _Measured, recent: Sequence[int]
 ) -> Generator[Request, Sequence[int], None]:
     """Measure block after block; without a warm-up the first is one iteration."""
     total = state.wanted.iterations
+    _hand_over(state)
     while total is None or len(state.host_ns) < total:
         recent = recent or state.host_ns
-        usual = count = _block_count(recent, state.wanted) if recent else 1
+        per_turn = state.wanted.per_turn
+        usual = count = per_turn or (_fitting(recent, BLOCK_S) if recent else 1)
         if total is not None:
             count = min(count, total - len(state.host_ns))
         repeats = _repeats(total, usual, state.wanted)
         yield from _block(state, count, repeats=repeats)
+        _hand_over(state)
         if total is None:
             total = calibrate(recent or state.host_ns, state.wanted)
+
+
+def _hand_over(state: _Measured) -> None:
+    """Let the other side have its turn; nothing of ours runs on in it."""
+    if state.wanted.pair is not None:
+        state.device.synchronize()
+        state.wanted.pair.turn()
 
 
 def _block(
@@ -280,6 +336,7 @@ def _block(
         state.repeated.append(why)
         dropped = count
     state.host_ns += times
+    state.counts.append(count)
     state.uses.append(use)
     state.cpu_time_s.append(use.cpu_ns / 1e9 / count / state.wanted.inner_loop)
 
@@ -298,9 +355,6 @@ def _attempt(
         state.garbage.between()
         state.watch.look()
         state.uncollected_ns = 0
-    if state.wanted.between_blocks is not None:
-        device.synchronize()
-        state.wanted.between_blocks()
     return use, times
 
 
@@ -309,13 +363,13 @@ def _repeats(total: int | None, count: int, wanted: Recipe) -> int:
 
     None in a pair: both of its sides take as many turns.
     """
-    if total is None or wanted.between_blocks is not None:
+    if total is None or wanted.pair is not None:
         return 0
     return int(DISTURBED_RUN_SHARE * math.ceil(total / count))
 
 
-def _block_count(recent: Sequence[int], wanted: Recipe) -> int:
-    length_s = BLOCK_S if wanted.between_blocks is None else TURN_S
+def _fitting(recent: Sequence[int], length_s: float) -> int:
+    """Count the iterations that fill a block."""
     typical = max(statistics.median(recent), 1)
     return min(max(1, round(length_s * 1e9 / typical)), MOST)
 

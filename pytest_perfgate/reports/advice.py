@@ -28,9 +28,8 @@ _TOO_NOISY = (
 ADVICE: dict[Reason, str] = {
     Reason.FLAGGED: "not confirmed by fresh runs yet; measure again before acting on it",
     Reason.CONFIRMED_WITHOUT_BASE: (
-        "to settle it, run `pytest --perfgate` on the commit of the baseline, on this "
-        "machine: red there too means that the machine changed and not the code; "
-        + _ACCEPT
+        "to settle it, let the base code be measured beside it: "
+        f"`pytest --perfgate --perfgate-confirm REF`; {_ACCEPT}"
     ),
     Reason.CONFIRMED: (
         f"the base code was measured beside it on this machine; {_ACCEPT}"
@@ -58,7 +57,7 @@ ADVICE: dict[Reason, str] = {
     Reason.MACHINE_WIDE_SHIFT: (
         "most benchmarks moved together, which is a machine's doing more often than "
         "a commit's: look at clocks, cooling and neighbours, and run again; if it stays, "
-        "run `pytest --perfgate` on the commit of the baseline, on this machine"
+        "let the base code be measured beside it with `--perfgate-confirm REF`"
     ),
     Reason.RESOLUTION: (
         "the clock is too coarse for so short a call: take several calls for a sample, "
@@ -73,8 +72,8 @@ ADVICE: dict[Reason, str] = {
         "raise that, or run fewer benchmarks at a time"
     ),
     Reason.SUSPECT: (
-        "it looks slower, and that could not be confirmed: run again with more runs "
-        "(`--perfgate-runs 3:24`)"
+        "it looks slower, and that could not be confirmed: let the base code settle "
+        "it with `--perfgate-confirm REF`, or run again with `--perfgate-runs 3:24`"
     ),
     Reason.BODY_RAISED: "correct the benchmark; its failure has the text",
     Reason.NOT_A_NUMBER: (
@@ -116,7 +115,11 @@ ADVICE: dict[Reason, str] = {
     Reason.WORKER_LOST: "run again; its log is in the report's folder",
     Reason.TIMED_OUT: "raise `--perfgate-timeout`, or make the benchmark shorter",
     Reason.BASE_NOT_MEASURED: (
-        "the base tree did not run its own code: install the package in editable mode"
+        "the base code was not measured, and the detail says why: install the package "
+        "in editable mode, or build the base tree with `--perfgate-base-setup`"
+    ),
+    Reason.NOT_IN_BASE: (
+        "it is new, and so is what it measures: once merged there is a base to measure"
     ),
     Reason.GONE: (
         "if it was removed or renamed on purpose, say so with `perfgate baselines prune BENCHMARK` "

@@ -269,6 +269,7 @@ def encode_measurement(measurement: Measurement) -> Json:
         output_digest=measurement.output_digest,
         alone=measurement.alone,
         remarks=list(measurement.remarks),
+        turns=list(measurement.turns) or None,
     )
 
 
@@ -293,7 +294,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         "clock_tick_s",
         "alone",
         "remarks",
-        optional=("output_digest",),
+        optional=("output_digest", "turns"),
     )
     return Measurement(
         benchmark=fields["benchmark"].string(),
@@ -306,6 +307,10 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         output_digest=optional_string(fields, "output_digest"),
         alone=fields["alone"].boolean(),
         remarks=fields["remarks"].strings(),
+        turns=tuple(
+            item.integer(minimum=1)
+            for item in (fields["turns"].items() if "turns" in fields else ())
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pytest_perfgate.model import (
     METRICS,
+    BaseCode,
     BenchmarkResult,
     Comparison,
     Difference,
@@ -36,7 +37,7 @@ from pytest_perfgate.store.fields import Json, Node
 from pytest_perfgate.store.migrations import REPORT_STEPS, REPORT_VERSION
 
 _BODY = ("created", "results", "exit_code", "summary", "policy", "cost", "interrupted")
-_OPTIONAL = ("commit", "environment", "shift", "problem", "notes")
+_OPTIONAL = ("commit", "environment", "shift", "problem", "notes", "base")
 
 
 def encode_report(report: Report) -> Json:
@@ -55,6 +56,7 @@ def encode_report(report: Report) -> Json:
         shift=None if report.shift is None else encode_shift(report.shift),
         problem=report.problem or None,
         notes=list(report.notes) or None,
+        base=None if report.base is None else encode_base(report.base),
     )
 
 
@@ -77,6 +79,7 @@ def decode_report(fields: Mapping[str, Node]) -> Report:
         shift=decode_shift(shift) if shift else None,
         problem=fields["problem"].string() if "problem" in fields else "",
         notes=fields["notes"].strings() if "notes" in fields else (),
+        base=decode_base(fields["base"]) if "base" in fields else None,
     )
 
 
@@ -109,6 +112,25 @@ def decode_shift(node: Node) -> Shift:
     )
 
 
+def encode_base(base: BaseCode) -> Json:
+    return {
+        "ref": base.ref,
+        "commit": base.commit,
+        "overlaid": list(base.overlaid),
+        "notes": list(base.notes),
+    }
+
+
+def decode_base(node: Node) -> BaseCode:
+    fields = node.fields("ref", "commit", "overlaid", "notes")
+    return BaseCode(
+        ref=fields["ref"].string(),
+        commit=fields["commit"].string(),
+        overlaid=fields["overlaid"].strings(),
+        notes=fields["notes"].strings(),
+    )
+
+
 def encode_result(result: BenchmarkResult) -> Json:
     environment = result.environment
     return present(
@@ -118,6 +140,8 @@ def encode_result(result: BenchmarkResult) -> Json:
         judgements=[encode_judgement(judgement) for judgement in result.judgements],
         runs=encode_runs(result.runs),
         confirmation=encode_runs(result.confirmation),
+        base_runs=_runs_or_none(result.base_runs),
+        base_confirmation=_runs_or_none(result.base_confirmation),
         plan=None if result.plan is None else encode_plan(result.plan),
         differences=[encode_difference(item) for item in result.differences],
         discarded=list(result.discarded),
@@ -130,6 +154,10 @@ def encode_result(result: BenchmarkResult) -> Json:
         longest_warmup=result.longest_warmup or None,
         environment=None if environment is None else encode_environment(environment),
     )
+
+
+def _runs_or_none(runs: tuple[RunSummary, ...]) -> Json | None:
+    return encode_runs(runs) if runs else None
 
 
 def decode_result(node: Node) -> BenchmarkResult:
@@ -147,6 +175,7 @@ def decode_result(node: Node) -> BenchmarkResult:
         optional=(
             *("plan", "attempt", "earlier_runs"),
             *("absorbed", "metrics", "longest_warmup", "environment"),
+            *("base_runs", "base_confirmation"),
         ),
     )
     verdict = decode_verdict(fields["verdict"])
@@ -155,13 +184,19 @@ def decode_result(node: Node) -> BenchmarkResult:
     known = {judgement.metric.name: judgement.metric for judgement in judgements}
     known = {**METRICS, **known, **metrics}
     environment = fields.get("environment")
+
+    def runs(name: str) -> tuple[RunSummary, ...]:
+        return _decode_runs(fields[name], verdict, known) if name in fields else ()
+
     return BenchmarkResult(
         benchmark=fields["benchmark"].string(),
         nodeid=fields["nodeid"].string(),
         verdict=verdict,
         judgements=judgements,
-        runs=_decode_runs(fields["runs"], verdict, known),
-        confirmation=_decode_runs(fields["confirmation"], verdict, known),
+        runs=runs("runs"),
+        confirmation=runs("confirmation"),
+        base_runs=runs("base_runs"),
+        base_confirmation=runs("base_confirmation"),
         plan=decode_plan(fields["plan"]) if "plan" in fields else None,
         differences=tuple(decode_difference(d) for d in fields["differences"].items()),
         discarded=fields["discarded"].strings(),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from pytest_perfgate.model import Metric, RunStatistic, RunSummary
+from pytest_perfgate.model import Metric, RunStatistic, RunSummary, Twin
 from pytest_perfgate.store.codec import number_of, present
 from pytest_perfgate.store.fields import Json, Node
 
@@ -14,7 +14,8 @@ def encode_runs(runs: Sequence[RunSummary]) -> Json:
     """Encode runs by column, so that a statistic's values stand side by side.
 
     Each statistic has one `[value, standard error]` a run, or `[]` where the
-    run does not have it.
+    run does not have it; a run that was compared with its twin turn by turn has
+    besides that log ratio and its standard error.
     """
     return present(
         iterations=[run.iterations for run in runs],
@@ -51,7 +52,10 @@ def _encode_statistics(runs: Sequence[RunSummary]) -> Json:
 
 
 def _encode_statistic(statistic: RunStatistic | None) -> list[float]:
-    return [] if statistic is None else [statistic.value, statistic.se]
+    if statistic is None:
+        return []
+    twin = statistic.twin
+    return [statistic.value, statistic.se, *((twin.log_ratio, twin.se) if twin else ())]
 
 
 def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummary, ...]:
@@ -114,10 +118,16 @@ def _decode_statistics(
 
 def _decode_statistic(node: Node, *, metric: Metric) -> RunStatistic:
     items = node.items()
-    if len(items) != 2:
+    if len(items) not in {2, 4}:
         raise node.refuse("[value, standard error], or []")
-    value, se = items
-    return RunStatistic(value=number_of(metric, value), se=se.number(minimum=0))
+    value, se, *rest = items
+    twin = None
+    if rest:
+        ratio, error = rest
+        twin = Twin(log_ratio=ratio.number(), se=error.number(minimum=0))
+    return RunStatistic(
+        value=number_of(metric, value), se=se.number(minimum=0), twin=twin
+    )
 
 
 def _decode_sparse(

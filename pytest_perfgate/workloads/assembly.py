@@ -81,6 +81,7 @@ def assemble(
         output_digest=found.output_digest,
         alone=context.alone,
         remarks=(*outcome.remarks, *found.remarks, *found.counted.remarks),
+        turns=outcome.turns,
     )
 
 

@@ -104,7 +104,9 @@ measurements = build(
     output_digest=maybe(text),
     alone=st.booleans(),
     remarks=texts,
+    turns=st.lists(st.integers(1, 2**40), max_size=3).map(tuple),
 )
+twins = build(model.Twin, log_ratio=number, se=from_zero)
 
 
 def values_of(metric):
@@ -114,7 +116,9 @@ def values_of(metric):
 
 
 def statistics_of(metric):
-    one = build(model.RunStatistic, value=values_of(metric), se=from_zero)
+    one = build(
+        model.RunStatistic, value=values_of(metric), se=from_zero, twin=maybe(twins)
+    )
     return st.dictionaries(names, one, min_size=1, max_size=3)
 
 
@@ -223,6 +227,8 @@ def results(draw):
         judgements=st.just(tuple(judged)),
         runs=runs(known),
         confirmation=runs(known),
+        base_runs=runs(known),
+        base_confirmation=runs(known),
         plan=maybe(plans),
         differences=st.lists(differences, max_size=2).map(tuple),
         discarded=texts,
@@ -239,6 +245,7 @@ def results(draw):
 
 
 shifts = build(model.Shift, ratio=number, benchmarks=count, share=number)
+bases = build(model.BaseCode, ref=text, commit=text, overlaid=texts, notes=texts)
 reports = build(
     model.Report,
     created=text,
@@ -253,6 +260,7 @@ reports = build(
     shift=maybe(shifts),
     problem=text,
     notes=texts,
+    base=maybe(bases),
 )
 
 

@@ -94,3 +94,28 @@ def make_benchmark():
         return fixture.BenchmarkFixture(node, **given)
 
     return make
+
+
+class OtherSide:
+    """The other half of a pair: counts the turns it is given."""
+
+    def __init__(self, agreed=None):
+        self.agreed = agreed
+        self.turns = 0
+        self.begun = []
+
+    def begin(self, benchmark):
+        self.begun.append(benchmark)
+        return self.agreed
+
+    def agree(self, agreement):
+        assert self.agreed is None
+        self.agreed = agreement
+
+    def turn(self):
+        self.turns += 1
+
+
+@pytest.fixture
+def make_other_side():
+    return OtherSide

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_perfgate.campaign import launch
-from pytest_perfgate.campaign.launch import WorkerLauncher, environment
+from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher, environment
 from pytest_perfgate.campaign.manager import Order
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.model import Plan
@@ -40,13 +40,10 @@ class Processes:
     def __init__(self):
         self.launches = []
 
-    def __call__(self, launch, *, timeouts):
+    def __call__(self, launch, *, timeouts, on_record, until):
+        del on_record
         self.launches.append(launch)
-        self.timeouts = timeouts
-        return self
-
-    def run(self, *, on_record, until):
-        self.until = until
+        self.timeouts, self.until = timeouts, until
         return WorkerEnd(
             returncode=0,
             finished=True,
@@ -60,7 +57,7 @@ class Processes:
 @pytest.fixture
 def processes(monkeypatch):
     found = Processes()
-    monkeypatch.setattr(launch, "WorkerProcess", found)
+    monkeypatch.setattr(launch, "run_worker", found)
     return found
 
 
@@ -79,14 +76,14 @@ def order(run=1, **given):
 def launcher(tmp_path, processes):
     folder = RunFolder(tmp_path / "run")
     folder.prepare()
-    return WorkerLauncher(
-        folder,
+    invocation = Invocation(
         arguments=("--perfgate", "benches", "-k", "x"),
         start=tmp_path,
         device="cuda:1",
         cache=None,
         timeouts={"a.py::a": 3.0},
     )
+    return WorkerLauncher(folder, invocation)
 
 
 def start(launcher, *args, **kwargs):

@@ -16,6 +16,7 @@ from pytest_perfgate.model import (
     RunSummary,
     Session,
 )
+from pytest_perfgate.settings import Pairing
 
 RUN = RunSummary(
     iterations=100,
@@ -45,7 +46,7 @@ def comparisons(tmp_path):
             SimpleNamespace(entries=dict.fromkeys(nodeids)),
             SimpleNamespace(of_item=STORED.__getitem__),
             {nodeid: resolve_policy(nodeid, **policy) for nodeid in nodeids},
-            settings=SimpleNamespace(runs_min=3, runs_max=12),
+            settings=SimpleNamespace(looks=(3, 6, 12), pairing=Pairing(), update=False),
             past=PastAttempts(tmp_path, hardware="fake", counting=False),
         )
         return verdicts._look(3, last=True).comparisons

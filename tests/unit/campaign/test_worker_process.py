@@ -13,7 +13,7 @@ from pytest_perfgate.campaign import worker_process
 from pytest_perfgate.campaign.worker_process import (
     Launch,
     WorkerEnd,
-    WorkerProcess,
+    run_worker,
     worker_command,
 )
 
@@ -41,9 +41,13 @@ def child(tmp_path):
             records=tmp_path / "records",
             log=tmp_path / "log",
         )
-        process = WorkerProcess(launch, timeouts=timeouts or {"a": 60.0})
         seen = []
-        end = process.run(on_record=on_record or seen.append, until=until)
+        end = run_worker(
+            launch,
+            timeouts=timeouts or {"a": 60.0},
+            on_record=on_record or seen.append,
+            until=until,
+        )
         return end, seen
 
     return run

@@ -3,6 +3,7 @@ import gc
 import pytest
 
 from pytest_perfgate.errors import UsageError
+from pytest_perfgate.measure.context import Agreement
 from pytest_perfgate.measure.runner import (
     FOR_P99,
     Recipe,
@@ -36,6 +37,10 @@ class Performer:
     @property
     def measured(self):
         return [request.count for request in self.requests if request.measured]
+
+    @property
+    def unmeasured(self):
+        return [request.count for request in self.requests if not request.measured]
 
     @property
     def warmup(self):
@@ -95,14 +100,48 @@ def test_blocks_last_a_quarter_of_a_second(measure):
     assert outcome.wall_ns == 120 * 10 * MS
 
 
-def test_turns_last_twenty_milliseconds_and_are_handed_over(measure):
-    turns = []
-    wanted = make_recipe(
-        iterations=10, warmup=5, between_blocks=lambda: turns.append(None)
+def test_turns_last_twenty_milliseconds_and_are_handed_over(measure, make_other_side):
+    other = make_other_side()
+    wanted = make_recipe(iterations=100, warmup=5, pair=other)
+    outcome, perform = measure(wanted, seconds=0.005)
+    assert perform.measured == [4] * 25
+    assert outcome.turns == (4,) * 25
+    assert other.turns == 26  # before each, and after the last
+    assert other.agreed == Agreement(iterations=100, warmup=5, per_turn=4)
+
+
+def test_short_runs_have_turns_enough_to_compare(measure, make_other_side):
+    other = make_other_side()
+    outcome, _ = measure(make_recipe(iterations=50, warmup=5, pair=other), seconds=1e-4)
+    assert outcome.turns == (4,) * 12 + (2,)
+
+
+def test_who_comes_second_measures_as_was_agreed(measure, make_other_side):
+    other = make_other_side(Agreement(iterations=10, warmup=3, per_turn=4))
+    wanted = make_recipe(iterations=10, warmup=3, pair=other, per_turn=4)
+    outcome, _ = measure(wanted, seconds=0.5)
+    assert (outcome.turns, outcome.warmup) == ((4, 4, 2), 3)
+
+
+def test_a_pair_without_warm_up_looks_once_at_what_it_takes(measure, make_other_side):
+    other = make_other_side()
+    outcome, perform = measure(make_recipe(warmup=0, pair=other), seconds=0.01)
+    assert perform.unmeasured == [1]
+    assert other.agreed == Agreement(iterations=100, warmup=0, per_turn=2)
+    assert outcome.iterations == 100
+
+
+def test_a_recipe_asks_what_was_agreed(make_context, make_other_side):
+    agreed = Agreement(iterations=10, warmup=3, per_turn=4)
+    other = make_other_side(agreed)
+    plans = {"b": Plan(iterations=99, warmup=1, inner_loop=7)}
+    wanted = recipe(make_context(pair=other, plans=plans), "b")
+    assert other.begun == ["b"]
+    found = (wanted.iterations, wanted.warmup, wanted.per_turn, wanted.inner_loop)
+    assert found == (10, 3, 4, 7)
+    assert (
+        recipe(make_context(pair=make_other_side(), plans=plans), "b").iterations == 99
     )
-    _, perform = measure(wanted, seconds=0.005)
-    assert perform.measured == [4, 4, 2]
-    assert len(turns) == 3
 
 
 @pytest.mark.parametrize(
@@ -290,8 +329,8 @@ def test_the_time_of_a_discarded_block_counts_nowhere(measure):
     assert len(outcome.cpu_time_s) == 12
 
 
-def test_in_a_pair_no_turn_is_repeated(measure):
-    wanted, runs = blocks(at=list(range(200)), between_blocks=lambda: None)
+def test_in_a_pair_no_turn_is_repeated(measure, make_other_side):
+    wanted, runs = blocks(at=list(range(200)), pair=make_other_side())
     outcome, perform = measure(wanted, runs=runs)
     assert len(perform.measured) == 150
     assert outcome.health.repeated_blocks == 0

@@ -104,7 +104,7 @@ def test_a_difference_cannot_break_the_line(make_result):
         (
             Outcome.REGRESSED,
             Reason.CONFIRMED_WITHOUT_BASE,
-            "on the commit of the baseline",
+            "`pytest --perfgate --perfgate-confirm REF`",
         ),
     ],
 )

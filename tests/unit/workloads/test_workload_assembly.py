@@ -23,6 +23,7 @@ def make_outcome(**changes):
         "host_ns": (1, 1, 1, 1),
         "wall_ns": 2_000_000_000,
         "cpu_time_s": (1.0,),
+        "turns": (),
         "health": Health(),
         "remarks": (),
     }

@@ -181,12 +181,11 @@ def test_a_loss_that_is_not_finite_is_an_error(make_context, target, value):
     check_loss(1.0, where="x")
 
 
-def test_a_loss_scale_that_moves_is_remarked(make_context, target):
+def test_a_loss_scale_that_moves_is_remarked(make_context, target, make_other_side):
     parts = Parts()
     step = make_step(parts, scaler=Scaler(parts, scales=[8.0, 4.0]))
-    context = make_context(
-        iterations=40, warmup=1, between_blocks=lambda: None
-    )  # turns of 20 steps
+    # turns of three steps
+    context = make_context(iterations=40, warmup=1, pair=make_other_side())
     measurement, _ = measure_training(context, target, step, batch_size=None)
     assert measurement.remarks == ()  # it moved in the warm-up
     parts = Parts()

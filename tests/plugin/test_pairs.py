@@ -1,0 +1,303 @@
+"""Both trees measured side by side: real repositories and workers, a fake device."""
+
+import subprocess
+
+import pytest
+
+LIBRARY = "FACTOR = {factor}\n"
+BENCH = """\
+import library
+
+def bench_one(perfgate):
+    perfgate(lambda: library.FACTOR)
+
+def bench_two(perfgate):
+    perfgate(lambda: library.FACTOR)
+"""
+ONE, TWO = (f"benches/bench_a.py::bench_{name}" for name in ("one", "two"))
+PACE = {"*": {"factor_from": "library:FACTOR"}}
+
+
+class Repository:
+    """A project under git: `main`, and a branch that changes its library."""
+
+    def __init__(self, project):
+        self.project = project
+        self.path = project.path
+        self.git("init", "-q", "-b", "main")
+        project.pytester.makeini(
+            "[pytest]\nfilterwarnings = error\nperfgate_max_time = 0.05\n"
+            "pythonpath = .\n"
+        )
+        (self.path / ".gitignore").write_text(
+            ".perfgate/\n__pycache__/\nfake-device.json\n"
+        )
+        self.library(1.0)
+        project.bench(BENCH)
+        project.device(PACE)
+        self.commit()
+        self.git("switch", "-q", "-c", "feature")
+
+    def git(self, *arguments):
+        identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+        done = subprocess.run(
+            ["git", *identity, *arguments],
+            cwd=self.path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
+
+    def library(self, factor):
+        (self.path / "library.py").write_text(LIBRARY.format(factor=factor))
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "change")
+
+    def against(self, *arguments, ref="main"):
+        return self.project.run(f"--perfgate-against={ref}", "benches", *arguments)
+
+    @property
+    def outcomes(self):
+        return self.project.outcomes
+
+    def details(self, benchmark):
+        (found,) = [
+            result["verdict"]["detail"]
+            for result in self.project.report["results"]
+            if result["benchmark"] == benchmark
+        ]
+        return found
+
+    def left_behind(self):
+        """What a session may not leave: checkouts, and files git would see."""
+        trees = self.git("worktree", "list").splitlines()[1:]
+        return trees, self.git("status", "--porcelain")
+
+
+@pytest.fixture
+def repository(project):
+    found = Repository(project)
+    yield found
+    assert found.left_behind() == ([], "")
+
+
+@pytest.mark.parametrize(
+    ("factor", "code", "verdict"),
+    [
+        (1.3, 1, ("regressed", "confirmed")),
+        (1.0, 0, ("unchanged", "within-budget")),
+        (0.7, 0, ("improved", "faster-beyond-budget")),
+    ],
+)
+def test_what_the_library_does_is_judged(repository, factor, code, verdict):
+    repository.library(factor)
+    (repository.path / "other.py").write_text("")
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes == {ONE: verdict, TWO: verdict}
+    assert result.ret == code
+    report = repository.project.report
+    assert report["base"]["ref"] == "main"
+    main = repository.git("rev-parse", "main").strip()
+    assert report["base"]["commit"] == main
+    assert "benches/" in report["base"]["overlaid"]
+    assert len(report["results"][0]["base_runs"]["iterations"]) == 5
+
+
+def test_pairs_take_turns_and_measure_the_same_number(repository):
+    repository.library(1.3)
+    repository.commit()
+    repository.against()
+    found = list(repository.project.measurements())
+    plans = {(m.benchmark, m.plan.iterations, m.plan.warmup) for m in found}
+    assert len(plans) == 2  # one for each benchmark, whoever measured it
+    turns = {m.benchmark: m.turns for m in found}
+    assert all(
+        measurement.turns == turns[measurement.benchmark] for measurement in found
+    )
+    assert len(turns[ONE]) >= 2
+
+
+def test_whole_runs_alternate_where_both_cannot_be_alive(repository):
+    repository.library(1.3)
+    repository.commit()
+    result = repository.against("--perfgate-interleave=run")
+    assert result.ret == 1
+    assert repository.outcomes[ONE] == ("regressed", "confirmed")
+    assert {m.turns for m in repository.project.measurements()} == {()}
+
+
+def test_an_uncommitted_change_is_measured_and_named(repository):
+    repository.library(1.3)
+    result = repository.against()
+    assert repository.outcomes[ONE] == ("regressed", "confirmed")
+    result.stdout.fnmatch_lines(["*uncommitted changes*library.py*"])
+    repository.git("checkout", "-q", "--", "library.py")
+
+
+def test_a_benchmark_of_something_new_has_no_base(repository):
+    (repository.path / "fresh.py").write_text("FACTOR = 1.0\n")
+    repository.project.bench(
+        "import pytest\n"
+        "def bench_new(perfgate):\n"
+        "    fresh = pytest.importorskip('fresh')\n"
+        "    perfgate(lambda: fresh.FACTOR)\n",
+        "benches/bench_b.py",
+    )
+    repository.commit()
+    result = repository.against("--perfgate-on-missing=warn")
+    new = "benches/bench_b.py::bench_new"
+    assert repository.outcomes[new] == ("no-baseline", "not-in-base")
+    assert repository.outcomes[ONE][0] == "unchanged"
+    assert result.ret == 0
+
+
+def test_a_benchmark_that_fails_in_the_base_passes_nothing(repository):
+    repository.project.bench(BENCH.replace("library.FACTOR)", "library.NEW)"))
+    (repository.path / "library.py").write_text("FACTOR = 1.0\nNEW = 1.0\n")
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes[ONE] == ("invalid", "base-not-measured")
+    assert "NEW" in repository.details(ONE)
+    assert "failed in the base tree" in repository.details(ONE)
+    assert result.ret == 12
+
+
+def test_a_base_that_cannot_be_imported_passes_nothing(repository):
+    (repository.path / "added.py").write_text("FACTOR = 1.0\n")
+    source = "import added\n" + BENCH
+    repository.project.bench(source)
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes[ONE] == ("invalid", "base-not-measured")
+    assert "No module named 'added'" in repository.details(ONE)
+    assert result.ret == 12
+
+
+def test_a_suite_that_imports_nothing_proves_nothing(repository):
+    repository.project.bench("def bench_one(perfgate):\n    perfgate(lambda: None)\n")
+    repository.project.device()
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes == {ONE: ("invalid", "base-not-measured")}
+    assert result.ret == 12
+
+
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [("nowhere", "*git knows no commit 'nowhere'*"), ("-x", "*no git ref*")],
+)
+def test_a_ref_that_leads_nowhere_is_told_at_once(repository, ref, said):
+    result = repository.against(ref=ref)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([said])
+
+
+def test_both_ways_of_pairing_exclude_each_other(repository):
+    result = repository.against("--perfgate-confirm=main")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*exclude each other*"])
+
+
+# what one side does costs the other nothing -----------------------------------
+
+MISHAPS = {
+    "skip": "import pytest; pytest.skip('not here')",
+    "raise": "raise RuntimeError('not here')",
+    "die": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+}
+
+
+HURT = (
+    BENCH
+    + "\ndef bench_hurt(perfgate):\n"
+    + "    calls = iter(range(10**9))\n"
+    + "    perfgate(lambda: library.hurt() if next(calls) == 60 else None)\n"
+)
+
+
+@pytest.mark.parametrize("mishap", MISHAPS)
+def test_a_mishap_on_one_side_leaves_the_other_whole(repository, mishap):
+    """The base does it in one benchmark, in the middle of a measurement."""
+    repository.git("switch", "-q", "main")
+    library = repository.path / "library.py"
+    library.write_text(f"FACTOR = 1.0\ndef hurt():\n    {MISHAPS[mishap]}\n")
+    repository.project.bench(HURT)
+    repository.commit()
+    repository.git("switch", "-q", "feature")
+    repository.git("rebase", "-q", "main")
+    library.write_text("FACTOR = 1.0\ndef hurt():\n    return None\n")
+    repository.commit()
+    repository.against()
+    hurt = "benches/bench_a.py::bench_hurt"
+    assert repository.outcomes == {
+        hurt: ("invalid", "base-not-measured"),
+        ONE: ("unchanged", "within-budget"),
+        TWO: ("unchanged", "within-budget"),
+    }
+    whole = [m for m in repository.project.measurements() if m.benchmark == hurt]
+    assert whole  # the candidate's own was measured to its end
+    assert sum(whole[0].turns) == whole[0].plan.iterations
+
+
+# confirm mode -----------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(repository):
+    """Baselines recorded on main, committed with it."""
+    repository.git("switch", "-q", "main")
+    repository.project.adopt("benches")
+    repository.commit()
+    repository.git("switch", "-q", "feature")
+    repository.git("rebase", "-q", "main")
+    repository.project.device(PACE, salt=1)
+    return repository
+
+
+def confirm(repository, *arguments):
+    return repository.project.run("--perfgate-confirm=main", "benches", *arguments)
+
+
+def test_what_is_slower_than_stored_is_confirmed_in_pairs(recorded):
+    recorded.library(1.3)
+    recorded.commit()
+    result = confirm(recorded)
+    assert recorded.outcomes[ONE] == ("regressed", "confirmed")
+    assert result.ret == 1
+    report = recorded.project.report
+    (one,) = [r for r in report["results"] if r["benchmark"] == ONE]
+    assert len(one["confirmation"]["iterations"]) == 5
+    assert len(one["base_confirmation"]["iterations"]) == 5
+
+
+def test_where_nothing_is_suspected_no_base_is_checked_out(recorded):
+    result = confirm(recorded)
+    assert result.ret == 0
+    assert "base" not in recorded.project.report
+    assert recorded.outcomes == {
+        ONE: ("unchanged", "within-budget"),
+        TWO: ("unchanged", "within-budget"),
+    }
+
+
+def test_a_machine_that_became_slower_is_no_regression(recorded):
+    # same code, and everything takes 30 % longer than on the day of the baseline
+    slower = {"*": PACE["*"] | {"factor": 1.3}}
+    recorded.project.device(slower, salt=1)
+    result = confirm(recorded)
+    assert recorded.outcomes[ONE] == ("unchanged", "within-budget")
+    assert result.ret == 0
+    (one,) = [r for r in recorded.project.report["results"] if r["benchmark"] == ONE]
+    remarks = " ".join(r for j in one["judgements"] for r in j["remarks"])
+    assert "baseline-stale" in remarks
+
+
+def test_an_unknown_ref_is_told_before_anything_is_measured(recorded):
+    result = recorded.project.run("--perfgate-confirm=nowhere", "benches")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*git knows no commit 'nowhere'*"])
+    assert list(recorded.project.measurements()) == []
