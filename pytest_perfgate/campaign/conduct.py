@@ -31,7 +31,12 @@ from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.family import with_q_values
 from pytest_perfgate.gate.policy import BenchmarkPolicy, resolve_policy
-from pytest_perfgate.gate.suite import exit_code, summary_sentence, worst_first
+from pytest_perfgate.gate.suite import (
+    EXIT_INTERNAL,
+    exit_code,
+    summary_sentence,
+    worst_first,
+)
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report
@@ -153,9 +158,9 @@ class Conduct:
         PerfGateError
             Where nothing could be measured or kept at all.
         """
-        self._prepared = bool(self._planned or self._gone())
-        if self._prepared:
+        if self._planned or self._gone():
             self._folder.prepare()
+            self._prepared = True  # and not before: it may be another session's
         if not self._planned:
             return
         for entry in self._ledger.entries.values():
@@ -411,12 +416,30 @@ class Conduct:
         self._report = self._make_report(
             2 if interrupted else code, interrupted=interrupted, problem=problem
         )
-        if self._prepared:
+        self._write()
+        return code
+
+    def give_up(self, problem: str) -> None:
+        """Write what is known of a session that broke; nothing counts as recorded.
+
+        Raises
+        ------
+        StoreUnreachable
+            Where the disk refuses.
+        """
+        self._verdicts.judge_as_it_stands()
+        self.by_item(interrupted=True)
+        self._report = self._make_report(
+            EXIT_INTERNAL, interrupted=False, problem=problem
+        )
+        self._write()
+
+    def _write(self) -> None:
+        if self._report is not None and self._prepared:
             self._folder.write_report(self._report)
             for name, text in report_files(self._report):
                 write_atomically(self._folder.path / name, text.encode())
             self._folder.release()
-        return code
 
     def _make_report(self, code: int, *, interrupted: bool, problem: str) -> Report:
         results = with_q_values(self.all_results())

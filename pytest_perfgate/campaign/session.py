@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: no asserts here.
 
 from __future__ import annotations  # pytest 8 has no TerminalReporter to evaluate
 
+import contextlib
 import shutil
 from collections.abc import Generator, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,8 +14,10 @@ import pytest
 
 from pytest_perfgate import settings as options
 from pytest_perfgate.campaign import replay, selection
+from pytest_perfgate.campaign.broken import write_broken_report
 from pytest_perfgate.campaign.conduct import Conduct, Planned
 from pytest_perfgate.campaign.missing import Collected
+from pytest_perfgate.campaign.termination import Termination
 from pytest_perfgate.errors import (
     DeviceUnavailable,
     PerfGateError,
@@ -97,6 +100,7 @@ class Manager:
         self._broken: str | None = None
         self._campaigned = self._judged = False
         self._other_failures = False
+        self._termination = Termination()
 
     # -- collection
 
@@ -197,6 +201,7 @@ class Manager:
         if self._conduct is None:
             return
         self._campaigned = True
+        self._termination.begin()
         try:
             self._conduct.run()
             self._results = self._conduct.by_item()
@@ -246,7 +251,10 @@ class Manager:
     def pytest_sessionfinish(
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, None, None]:
+        if self._termination.received and self._conduct is not None:
+            self._conduct.note("ended by SIGTERM")
         code = self._finish(int(exitstatus))
+        self._termination.end()
         if code is not None:
             session.exitstatus = code
         # handed on unchanged: the terminal prints its summary for pytest's own codes
@@ -259,7 +267,9 @@ class Manager:
             or status == pytest.ExitCode.USAGE_ERROR
         ):
             return None
-        if self._conduct is not None and not self._broken and self._campaigned:
+        if self._broken:
+            self._report_what_is_known()
+        elif self._conduct is not None and self._campaigned:
             try:
                 # what stops the reporting, as --stepwise does, takes nothing back
                 code = self._conduct.finish(
@@ -270,6 +280,15 @@ class Manager:
             else:
                 return code if status in _OURS else None
         return 3 if self._broken else None
+
+    def _report_what_is_known(self) -> None:
+        """Leave a report of a session that broke, where the disk allows it."""
+        problem = self._broken or ""
+        with contextlib.suppress(PerfGateError):  # that is told already
+            if self._conduct is None:
+                write_broken_report(self._settings, problem)
+            else:
+                self._conduct.give_up(problem)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(

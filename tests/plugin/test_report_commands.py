@@ -1,9 +1,12 @@
 """Real sessions' reports in `perfgate gate` and `perfgate accept`."""
 
+import json
+
 import pytest
 
 from pytest_perfgate.cli import main
-from pytest_perfgate.store import BaselineStore, load_report
+from pytest_perfgate.store import BaselineStore, RunFolder, load_report
+from pytest_perfgate.store.codec_report import REPORT
 
 BENCH = "benches/bench_a.py::bench_one"
 THREE = ("--perfgate-runs=3:3", "benches")
@@ -88,3 +91,28 @@ def test_a_session_of_baselines_can_be_judged_and_accepted_elsewhere(one, perfga
     assert here.benchmarks[BENCH].runs == there.benchmarks[BENCH].runs
     assert here.benchmarks[BENCH].plan == there.benchmarks[BENCH].plan
     assert here.benchmarks[BENCH].sketch == there.benchmarks[BENCH].sketch
+
+
+def test_a_session_that_breaks_before_it_measures_says_so_in_a_report(one, perfgate):
+    (one.path / "baselines").write_text("no folder")
+    result = one.run(*THREE)
+    assert result.ret == 3
+    report = one.report
+    assert (report["exit_code"], report["results"]) == (3, [])
+    assert "a file stands where a folder should be" in report["problem"]
+    code, out = perfgate("gate", LAST)
+    assert code == 3
+    assert "a file stands where a folder should be" in " ".join(out.split())
+
+
+def test_a_broken_session_leaves_a_folder_in_use_alone(stored, perfgate):
+    stored.run(*THREE)
+    before = stored.report
+    folder = RunFolder(stored.path / LAST)
+    folder.prepare()
+    folder.write_report(REPORT.read(json.dumps(before), source="before"))
+    result = stored.run(*THREE)
+    folder.release()
+    assert result.ret == 3
+    result.stdout.fnmatch_lines(["*is in use by the session of*"])
+    assert stored.report == before

@@ -165,6 +165,12 @@ def test_a_disk_that_refuses_leaves_the_baselines_as_they_were(
     )
     assert stored.texts("baselines") == before
     assert result.parseoutcomes() == {}  # nothing claims to be recorded
+    report = stored.report
+    assert (report["exit_code"], report["interrupted"]) == (3, False)
+    assert hint in report["problem"]
+    assert stored.outcomes == {BENCH: ("unchanged", "within-budget")}
+    assert (stored.path / ".perfgate" / "last" / "report.html").exists()
+    assert cli.main(["gate", str(stored.path / ".perfgate")]) == 3
     assert len(list(stored.measurements())) == 4
 
 

@@ -317,17 +317,29 @@ def last_worker(project):
     return [r["pid"] for r in project.records() if r["kind"] == "hello"][-1]
 
 
-@pytest.mark.parametrize("more", [[], ["--perfgate-update"]], ids=["judge", "update"])
-def test_ctrl_c_keeps_what_was_measured_and_touches_no_baseline(waiting, more):
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        (signal.SIGINT, []),
+        (signal.SIGINT, ["--perfgate-update"]),
+        (signal.SIGTERM, []),
+        (signal.SIGTERM, ["--perfgate-update"]),
+    ],
+    ids=["Ctrl-C", "Ctrl-C in an update", "SIGTERM", "SIGTERM in an update"],
+)
+def test_the_end_from_outside_keeps_what_was_measured_and_touches_no_baseline(
+    waiting, kind, more
+):
     before = waiting.texts("baselines")
     process = reach_second_run(waiting, *more)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(kind)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2, output
     assert eventually(lambda: not alive(last_worker(waiting)))
     assert waiting.report["interrupted"] is True
     assert waiting.report["exit_code"] == 2
     assert "interrupted; so far" in output
+    assert ("ended by SIGTERM" in output) is (kind is signal.SIGTERM)
     assert [m.run for m in waiting.measurements()] == [1]
     assert list(waiting.outcomes.values()) == [("inconclusive", "out-of-time")]
     assert waiting.texts("baselines") == before
