@@ -68,6 +68,7 @@ class Reason(StrEnum):
     NOTHING_MEASURED = "nothing-measured"
     CRASHED = "crashed"
     METRIC_ABSENT = "metric-absent"
+    UNIT_DIFFERS = "unit-differs"
     TRACED = "traced"
     BASELINE_CORRUPT = "baseline-corrupt"
     SCHEMA_TOO_NEW = "schema-too-new"

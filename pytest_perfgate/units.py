@@ -4,6 +4,7 @@ Inside the package times are seconds, sizes are bytes and changes are
 fractions; text is turned into numbers and back here and nowhere else.
 """
 
+import difflib
 import math
 import re
 
@@ -136,6 +137,20 @@ def parse_quantity(value: str, *, name: str = "value") -> tuple[float, str]:
     if unit == "%":
         return number / 100, "1"
     return number, "1" + unit if unit.startswith("/") else unit
+
+
+def nearest_unit(written: str) -> str | None:
+    """Find the unit that something written is a slip of; None where it is none.
+
+    `xs` and `msec` are slips of `s` and `ms`, `mib` is one of `MiB`; `points` is
+    a unit of somebody's own.
+    """
+    known = (*_SECONDS, *_BYTES)
+    if written in known:
+        return None
+    folded = {unit.casefold(): unit for unit in known}
+    near = difflib.get_close_matches(written.casefold(), folded, n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
 
 
 def parse_runs(value: str, *, name: str = "--perfgate-runs") -> tuple[int, int]:

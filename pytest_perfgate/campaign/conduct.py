@@ -18,6 +18,7 @@ from pytest_perfgate.campaign import git, machine, progress, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.base import Base
 from pytest_perfgate.campaign.foresight import plan_lines
+from pytest_perfgate.campaign.idle import idle_specs
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
@@ -40,6 +41,7 @@ from pytest_perfgate.gate.suite import (
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report
+from pytest_perfgate.options import OPTIONS
 from pytest_perfgate.reports import terminal, update
 from pytest_perfgate.reports.changes import Change, shown
 from pytest_perfgate.reports.layout import Line, line
@@ -92,6 +94,8 @@ class Conduct:
         self._shelf, self._whole = self._open_shelf(collected, fixtures)
         self._folder = RunFolder(settings.report)
         self._ledger = Ledger([own.settings for own in planned])
+        for text in idle_specs(settings, collected, _typed(config)):
+            self._ledger.note(text)
         self._past = PastAttempts(
             settings.rootdir,
             hardware=self._shelf.key,
@@ -511,6 +515,15 @@ class Conduct:
             self._shelf,
             runs=recording if self._settings.update else bounds,
         )
+
+
+def _typed(config: pytest.Config) -> dict[str, tuple[str, ...]]:
+    """Return what the user gave on the command line of options that may be repeated."""
+    return {
+        option.flag: tuple(config.getoption(option.dest) or ())
+        for option in OPTIONS
+        if option.repeatable
+    }
 
 
 def _now() -> str:

@@ -14,7 +14,7 @@ from pytest_perfgate.gate.budgets import (
     is_statistic,
 )
 from pytest_perfgate.model import METRICS, Better, Metric
-from pytest_perfgate.units import parse_fraction, parse_quantity
+from pytest_perfgate.units import nearest_unit, parse_fraction, parse_quantity
 
 
 def is_for(glob: str | None, nodeid: str) -> bool:
@@ -197,6 +197,12 @@ def parse_limit(
 def _check_limit(limit: Limit, *, where: str) -> None:
     if limit.metric is None and not limit.unit:
         raise UsageError(f"{where} has no unit; write 150ms, or name the metric")
+    meant = nearest_unit(limit.unit) if limit.metric is None else None
+    if meant is not None:
+        raise UsageError(
+            f"{where}: {limit.unit!r} is no unit, is {meant!r} meant? For a unit of your"
+            f" own name the metric: METRIC.{limit.source}"
+        )
     # a time without a metric is about a latency
     known = METRICS["latency"] if limit.metric is None else _known(limit.metric)
     if known is None or (limit.metric is None and limit.unit != "s"):

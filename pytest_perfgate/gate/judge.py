@@ -11,6 +11,7 @@ from pytest_perfgate.gate.anchor import (
     settled,
 )
 from pytest_perfgate.gate.bounds import is_futile
+from pytest_perfgate.gate.budgets import fits_unit
 from pytest_perfgate.gate.comparability import (
     compare_metrics,
     difference_text,
@@ -39,6 +40,7 @@ from pytest_perfgate.model import (
     RunSummary,
     Verdict,
 )
+from pytest_perfgate.units import format_value
 
 __all__ = [
     "BenchmarkJudgement",
@@ -261,6 +263,17 @@ def _metric(case: _Case, metric: Metric, gates: Sequence[Gate]) -> Iterator[Read
 
 
 def _gate(case: _Case, metric: Metric, gate: Gate) -> Reading:
+    budget = gate.budget
+    if budget.absolute and budget.value and not fits_unit(budget.unit, metric.unit):
+        written = f"+{format_value(budget.value, budget.unit)}"
+        detail = (
+            f"the budget allows {written}, and {metric.name} is measured in"
+            f" {metric.unit or 'no unit'}"
+        )
+        verdict = Verdict(
+            outcome=Outcome.ERROR, reason=Reason.UNIT_DIFFERS, detail=detail
+        )
+        return plain_reading(metric, gate, verdict)
     exact = read_exact(metric, gate, case.sides)
     return exact or read(metric, gate, case.sides, case.look)
 

@@ -65,9 +65,12 @@ def _read(limit: Limit, metric: Metric | None, runs: Runs, look: Look) -> Readin
             limit, Metric(name=name, unit=limit.unit), verdict, State.SETTLED
         )
     if not fits_unit(limit.unit, metric.unit):
-        detail = f"the limit {limit.source} is not in {metric.unit or 'its unit'}"
+        detail = (
+            f"the limit {limit.source} is in {limit.unit or 'no unit'}, and"
+            f" {metric.name} is measured in {metric.unit or 'no unit'}"
+        )
         verdict = Verdict(
-            outcome=Outcome.ERROR, reason=Reason.METRIC_DIFFERS, detail=detail
+            outcome=Outcome.ERROR, reason=Reason.UNIT_DIFFERS, detail=detail
         )
         return _reading(limit, metric, verdict, State.SETTLED)
     statistic = limit.statistic or main_statistic(metric)

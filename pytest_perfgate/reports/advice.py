@@ -87,6 +87,10 @@ ADVICE: dict[Reason, str] = {
     Reason.METRIC_ABSENT: (
         "a budget or a limit names a metric that was not measured: correct the name"
     ),
+    Reason.UNIT_DIFFERS: (
+        "a budget or a limit is in another unit than its metric: write it in the unit "
+        "that the detail names"
+    ),
     Reason.TRACED: (
         "a tracer or a debugger was on, so every number is wrong: run without it "
         "(coverage: `--no-cov`)"

@@ -313,3 +313,35 @@ def test_v_shows_more(stored):
     long = stored.run("--perfgate-runs=3:3", "-v", "benches").stdout.str()
     assert "cpu_time" not in short
     assert "cpu_time" in long
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("budget", "*bench_gone*:median=7%"),
+        ("anchor-budget", "benches/other/*:20%"),
+        ("limit", "*bench_gone*:p99<=1s"),
+    ],
+)
+def test_a_glob_that_fits_no_benchmark_is_told(stored, name, spec):
+    result = stored.run(f"--perfgate-{name}={spec}", "--perfgate-runs=3:3", "benches")
+    assert result.ret == 0
+    (note,) = stored.report["notes"]
+    assert note.startswith(f"--perfgate-{name}={spec!r} fits none of 1 benchmark")
+    result.stdout.fnmatch_lines(["note: --perfgate-*"])
+
+
+def test_a_glob_that_fits_what_is_deselected_is_not(one):
+    two = "def bench_two(perfgate):\n    perfgate(lambda: None)\n"
+    one.bench(two, "benches/bench_b.py")
+    one.pytester.makeini(
+        "[pytest]\nperfgate_max_time = 0.05\n"
+        "perfgate_budget =\n    *bench_two:6%\n    *bench_none:7%\n"
+    )
+    given = ("--perfgate-runs=3:3", "--perfgate-on-missing=warn")
+    one.run(*given, "-k", "bench_one", "benches")
+    (note,) = one.report["notes"]
+    assert "'*bench_none:7%' fits none of 2 benchmarks" in note
+    # whoever names a file does not mean the others by what stands in the ini file
+    one.run(*given, "benches/bench_a.py")
+    assert "notes" not in one.report

@@ -7,6 +7,7 @@ from pytest_perfgate.units import (
     format_duration,
     format_fraction,
     format_value,
+    nearest_unit,
     parse_bytes,
     parse_duration,
     parse_fraction,
@@ -208,3 +209,15 @@ def test_a_change_from_twofold_on_is_also_a_factor(ratio, text):
 )
 def test_a_fraction_is_written_as_a_percentage(fraction, text):
     assert format_fraction(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("xs", "s"), ("msec", "ms"), ("MS", "ms"), ("gib", "GiB"), ("sek", None)),
+        *(("points", None), ("jobs", None), ("s", None), ("KB", None), ("", None)),
+        *(("1/s", None), ("tokens/s", None), ("1", None)),
+    ],
+)
+def test_a_slip_of_a_unit_is_told_from_a_unit_of_ones_own(written, meant):
+    assert nearest_unit(written) == meant

@@ -156,12 +156,16 @@ def test_a_limit_on_nothing_there_is_an_error(make):
 def test_a_limit_in_another_unit_is_an_error(make):
     runs = make.noisy("queue_wait__median", 3)
     found = judge(make, runs, "queue_wait<=3 jobs")[1]
-    assert (found.outcome, found.reason) == (Outcome.ERROR, Reason.METRIC_DIFFERS)
+    assert (found.outcome, found.reason) == (Outcome.ERROR, Reason.UNIT_DIFFERS)
+    assert found.verdict.detail == (
+        "the limit queue_wait<=3 jobs is in jobs, and queue_wait is measured in s"
+    )
     unitless = Metric(name="queue_wait", unit="")
     judged = make.judge(
         None, runs, limits=["queue_wait<=3ms"], metrics={"queue_wait": unitless}
     )
-    assert "is not in its unit" in judged.judgements[-1].verdict.detail
+    detail = judged.judgements[-1].verdict.detail
+    assert detail.endswith("is in s, and queue_wait is measured in no unit")
 
 
 # tails ------------------------------------------------------------------------

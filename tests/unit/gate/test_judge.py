@@ -813,3 +813,23 @@ def test_what_is_held_against_an_anchor_counts_too(make):
     runs = make.noisy("latency__median", 3, sd=0.01)
     baseline = make.baseline(runs, runs)
     assert count_comparisons(resolve_policy("b"), baseline) == 3
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ("+2 jobs", "allows +2 jobs, and queue_wait is measured in s"),
+        ("+2", "allows +2, and queue_wait is measured in s"),
+    ],
+)
+def test_a_budget_in_another_unit_is_an_error_and_not_taken_as_seconds(
+    make, budget, told
+):
+    runs = make.noisy("queue_wait__median", 3)
+    judged = make.judge(make.baseline(runs), runs, specs=[f"queue_wait={budget}"])
+    (found,) = [one for one in judged.judgements if one.gated]
+    assert judged.verdict == found.verdict
+    assert (found.outcome, found.reason) == (Outcome.ERROR, Reason.UNIT_DIFFERS)
+    assert told in found.verdict.detail
+    sound = make.judge(make.baseline(runs), runs, specs=["queue_wait=+2ms"])
+    assert sound.verdict.reason is not Reason.UNIT_DIFFERS

@@ -279,6 +279,9 @@ def test_limit(spec, expected):
         ("p99>=150ms", "of latency lower is better; write <="),
         ("latency.foo<=1ms", "names the statistic 'foo'"),
         ("p99<=soon", "is not a quantity"),
+        ("p99<=150xs", "'xs' is no unit, is 's' meant"),
+        ("b.py:p99<=150msec", "'msec' is no unit, is 'ms' meant"),
+        ("max<=3gib", "'gib' is no unit, is 'GiB' meant"),
     ],
 )
 def test_a_limit_that_cannot_mean_anything_is_refused(spec, message):
