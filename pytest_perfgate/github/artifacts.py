@@ -12,7 +12,8 @@ from pytest_perfgate.github.client import Client
 from pytest_perfgate.github.payload import dig, text_at, whole_at
 
 PREFIX = "perfgate-"
-LARGEST_ZIP = 5 * 1024 * 1024
+LARGEST_ZIP = 100 * 1024 * 1024
+"""Bytes; a whole folder with its raw samples, for it is held in memory."""
 LARGEST_REPORT = 50 * 1024 * 1024
 """Bytes of one report.json, unpacked."""
 REPORT = "report.json"
@@ -85,7 +86,7 @@ def fetch_report(client: Client, artifact: Artifact) -> FoundReport:
     if artifact.size > LARGEST_ZIP:
         raise BadAnswer(
             f"the artifact {artifact.name} has {artifact.size:,} bytes, above "
-            f"{LARGEST_ZIP:,}; it was not read"
+            f"{LARGEST_ZIP:,}, and was not read; upload the {REPORT} alone"
         )
     data = client.download(f"actions/artifacts/{artifact.id}/zip", limit=LARGEST_ZIP)
     return FoundReport(

@@ -489,6 +489,16 @@ def test_a_search_that_fails_is_soft(client, make_context, github):
         assert post_comment(made(), context, client, Posting()).state is state
 
 
+def test_a_report_of_200_megabytes_is_refused_and_told(from_run, artifact, github):
+    artifact()
+    listed = github.things["actions/runs/9001/artifacts"]["artifacts"]
+    listed[0]["size_in_bytes"] = 200_000_000
+    code, _, _ = from_run()
+    assert code == 0
+    assert "200,000,000 bytes" in github.comments[0]["body"]
+    assert not any(path.endswith("/zip") for path in github.asked())
+
+
 # edited baselines -------------------------------------------------------------
 
 
@@ -611,3 +621,25 @@ def test_the_folder_of_the_report_is_where_one_looks(
 def test_without_a_base_branch_it_says_so(comment, github, report_file):
     comment(report_file, "--pr=7", event="push")
     assert "does not name the branch" in github.comments[0]["body"]
+
+
+def test_without_git_it_says_so(comment, github, report_file):
+    comment(report_file, PATH="/nowhere")
+    assert "git does not know" in github.comments[0]["body"]
+
+
+def test_a_never_is_never(comment, github, report_file, from_run):
+    for call in (
+        lambda: comment(report_file, "--policy=never"),
+        lambda: from_run("--policy=never"),
+    ):
+        code, out, _ = call()
+        assert (code, "comment: skipped" in out) == (0, True)
+    assert github.calls == []
+
+
+def test_a_dry_run_of_a_run_without_a_report(from_run, github, artifact):
+    github.things["actions/runs/9001/artifacts"] = {"artifacts": []}
+    code, out, _ = from_run("--dry-run")
+    assert (code, "nothing was measured" in out) == (0, True)
+    assert github.writes() == []

@@ -103,7 +103,7 @@ def test_a_path_out_of_the_archive_is_only_a_name(tmp_path, monkeypatch):
 
 
 def test_an_artifact_that_is_too_large_is_not_fetched(fetch, github):
-    with pytest.raises(BadAnswer, match="200,000,000 bytes, above 5,242,880"):
+    with pytest.raises(BadAnswer, match="200,000,000 bytes, above 104,857,600"):
         fetch(b"", size_in_bytes=200_000_000)
     assert not any("zip" in path for path in github.asked())
 
