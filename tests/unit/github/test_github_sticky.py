@@ -301,6 +301,17 @@ def test_a_server_that_takes_more_is_given_more(post, make_message, github):
     assert len(github.writes()) == 1
 
 
+def test_a_rung_that_was_left_out_is_not_asked_for_again(post, make_message, github):
+    asked = []
+
+    def draft(rung):
+        asked.append(rung)  # the first two would be too long in any case
+        return Draft(rest="x" * (90_000 if rung < 3 else 10), rung=max(rung, 2))
+
+    assert post(make_message(draft)).state is State.CREATED
+    assert asked == [0, 3]
+
+
 def test_an_update_goes_down_the_ladder_too(post, make_message, github):
     post(make_message())
     github.limit = 10_000
