@@ -235,7 +235,7 @@ OPTIONS: tuple[Option, ...] = (
         "base-setup",
         "CMD",
         "",
-        "a command run in the base tree before it is measured, as in 'pip install -e .'",
+        "a command run in the base tree before it is measured, as in 'make -C native'",
         PAIRING,
     ),
     Option(

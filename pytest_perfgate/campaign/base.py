@@ -68,6 +68,7 @@ class Base:
                 start=self._config.invocation_params.dir,
                 inifile=self._config.inipath,
                 files=tuple(self._files()),
+                arguments=tuple(map(str, self._config.args)),
                 overlay=pairing.overlay,
                 pythonpath=tuple(map(Path, self._pythonpath())),
                 python=pairing.python,
