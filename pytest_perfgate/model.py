@@ -234,6 +234,37 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorUse:
+    """What one call has of an operator or a kernel."""
+
+    count: int
+    self_s: float
+    """Time in it, without what it calls: of the host or, for a kernel, of the GPU."""
+
+    def __post_init__(self) -> None:
+        _check(self.count >= 0, self, "count", self.count)
+        fits = math.isfinite(self.self_s) and self.self_s >= 0
+        _check(fits, self, "self_s", self.self_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Where the time of one call goes, as a profiler saw it after timing.
+
+    Made to be compared with another one: what came, went or grew. Its times hold
+    what the profiler itself costs, and are no measurement.
+    """
+
+    operators: Mapping[str, OperatorUse]
+    """By name, those that take longest."""
+    kernels: Mapping[str, OperatorUse] = field(default_factory=dict)
+    """Likewise: kernels, copies and fills of the GPU."""
+    operators_s: float = 0.0
+    """Of all operators together, those left out included."""
+    kernels_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """What one process measured of one benchmark: the record a worker sends."""
 
@@ -249,6 +280,7 @@ class Measurement:
     remarks: tuple[str, ...] = ()
     turns: tuple[int, ...] = ()
     """Iterations of each turn, where another process measured in between."""
+    profile: Profile | None = None
 
     def __post_init__(self) -> None:
         _check(all(count >= 1 for count in self.turns), self, "turns", self.turns)
@@ -365,6 +397,8 @@ class Baseline:
     counts: Mapping[str, int] = field(default_factory=dict)
     environment: Environment | None = None
     """Where it was recorded, if elsewhere than its file's environment says."""
+    profile: Profile | None = None
+    """Of the newest session, where its code uses torch."""
 
     def __post_init__(self) -> None:
         _check(bool(self.sessions), self, "sessions", self.sessions)
@@ -480,6 +514,8 @@ class BenchmarkResult:
     each run finds its own."""
     environment: Environment | None = None
     """Where it was measured, if elsewhere than its report's environment says."""
+    profile: Profile | None = None
+    """Of the candidate, to be held against that of its baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

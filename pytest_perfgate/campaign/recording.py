@@ -89,6 +89,7 @@ def _recording(
             runs=judged.runs,
         ),
         sketch=dict(sketch(measured)),
+        profile=next((m.profile for m in measured if m.profile), None),
     )
 
 

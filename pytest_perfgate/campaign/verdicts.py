@@ -36,6 +36,7 @@ from pytest_perfgate.model import (
     Measurement,
     Outcome,
     Plan,
+    Profile,
     Reason,
     RunSummary,
     Shift,
@@ -387,6 +388,7 @@ class Verdicts:
                 [run[benchmark] for run in entry.all_runs.values() if benchmark in run]
             ),
             longest_warmup=_longest_warmup(entry, benchmark),
+            profile=_profile(entry.all_runs, benchmark),
             discarded=discarded(entry),
             remarks=(
                 *(judgement.remarks if judgement and baseline else ()),
@@ -490,6 +492,14 @@ def _longest_warmup(entry: Entry, benchmark: str) -> int:
 
 def _any_runs(ledger: Ledger) -> bool:
     return any(entry.runs for entry in ledger.entries.values())
+
+
+def _profile(
+    measured: Mapping[int, Mapping[str, Measurement]], benchmark: str
+) -> Profile | None:
+    """Return the profile of the first run that has one."""
+    found = (run[benchmark].profile for run in measured.values() if benchmark in run)
+    return next((profile for profile in found if profile), None)
 
 
 def _incomparable(forbidding: Sequence[Difference], *, hardware: bool) -> Verdict:

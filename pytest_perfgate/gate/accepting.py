@@ -166,6 +166,7 @@ def _recording(given: Accepted, plan: Plan) -> Recording:
             for name, values in given.sketch.items()
             if name in _metrics(result)
         },
+        profile=result.profile,
     )
 
 

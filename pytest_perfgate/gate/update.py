@@ -11,6 +11,7 @@ from pytest_perfgate.model import (
     Metric,
     Outcome,
     Plan,
+    Profile,
     Reason,
     Session,
     Verdict,
@@ -32,6 +33,7 @@ class Recording:
     session: Session
     sketch: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,7 @@ def _added(stored: Baseline, recording: Recording) -> Decision:
         metrics=recording.metrics,
         sketch=recording.sketch,
         counts=recording.counts,
+        profile=recording.profile,
     )
     detail = f"{len(kept)} sessions"
     return Decision(
@@ -163,6 +166,7 @@ def _stored(recording: Recording, reason: Reason, detail: str) -> Decision:
             anchor=session,
             sketch=recording.sketch,
             counts=recording.counts,
+            profile=recording.profile,
         ),
     )
 

@@ -15,7 +15,15 @@ from pathlib import Path
 
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
-from pytest_perfgate.measure.operators import Dispatched, can_count, dispatched
+from pytest_perfgate.measure.flops import Flops
+from pytest_perfgate.measure.operators import (
+    Dispatched,
+    can_count,
+    dispatched,
+    uncompiled,
+)
+from pytest_perfgate.measure.peaks import utilisation
+from pytest_perfgate.measure.profile import profile_of
 from pytest_perfgate.measure.traces import (
     CALL,
     CPU_MEMORY,
@@ -23,7 +31,7 @@ from pytest_perfgate.measure.traces import (
     Trace,
     read_trace,
 )
-from pytest_perfgate.model import UNSTABLE, Metric, Samples
+from pytest_perfgate.model import UNSTABLE, Better, Metric, Profile, Samples
 
 COSTLIEST_CALL_S = 5.0
 """Above it no counts are taken: they need about six more calls."""
@@ -52,6 +60,12 @@ _DEFINITIONS = {
     "recompiles": "compiled-while-timed/1",
     "flops": "formulas/1",
 }
+MFU = Metric(
+    name="mfu",
+    unit="",
+    better=Better.HIGHER,
+    definition="flops-over-dense-peak/1",
+)
 _ON_CPU = {"syncs": "host-reads/1"}
 """Where a count has another meaning without a GPU."""
 
@@ -67,6 +81,8 @@ class Occasion:
     typical_s: float
     recompiles: int
     breaks: BreakBook
+    per_call_s: float = 0.0
+    """Wall time of the measured iterations ÷ their calls; 0 gives no utilisation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +91,7 @@ class Counted:
 
     series: tuple[Samples, ...] = ()
     remarks: tuple[str, ...] = ()
+    profile: Profile | None = None
 
 
 NOTHING = Counted()
@@ -119,6 +136,7 @@ class _Counting:
 
     occasion: Occasion
     remarks: list[str] = field(default_factory=list)
+    retries: list[int] = field(default_factory=list)
 
     def all(self) -> Counted:
         for _ in range(SETTLED - self.occasion.made):
@@ -132,20 +150,28 @@ class _Counting:
         if not any(value for pair in counts.values() for value in pair):
             return NOTHING
         counts["recompiles"] = (self.occasion.recompiles,) * 2
+        flops = self._flops(operators, traces, counts)
         unstable = sorted(name for name, (one, two) in counts.items() if one != two)
         self.remarks += [
             f"{name} is unstable: {min(counts[name]):,} and {max(counts[name]):,}"
             " in two calls one after the other; it is not compared"
             for name in unstable
         ]
+        series = [self._series(name, pair) for name, pair in counts.items()]
+        series += self._utilisation(flops)  # may add a remark
         return Counted(
-            series=tuple(self._series(name, pair) for name, pair in counts.items()),
+            series=tuple(series),
             remarks=tuple(self.remarks),
+            profile=profile_of(traces) if traces else None,
         )
 
     def _surely_nothing(self) -> bool:
         """Whether no operator means no part in torch: a compiled function has none."""
         return not self._on_gpu and "torch._dynamo" not in sys.modules
+
+    def _remark(self, text: str) -> None:
+        if text not in self.remarks:
+            self.remarks.append(text)
 
     # -- the passes
 
@@ -166,8 +192,64 @@ class _Counting:
             )
             return []
         # the first only warms the profiler, and tells it of memory freed later
-        passes = 1 + 2
-        return [trace_of(self._call, on_gpu=self._on_gpu) for _ in range(passes)][1:]
+        return [self._trace() for _ in range(1 + 2)][1:]
+
+    def _trace(self) -> Trace:
+        before = self._retries()
+        trace = trace_of(self._call, on_gpu=self._on_gpu)
+        self.retries.append(self._retries() - before)
+        return trace
+
+    def _retries(self) -> int:
+        """How often the GPU's allocator had to free its cache to go on, so far."""
+        if not self._on_gpu:
+            return 0
+        stats = sys.modules["torch"].cuda.memory_stats(self.occasion.device.name)
+        return int(stats.get("num_alloc_retries", 0))
+
+    def _flops(
+        self,
+        operators: list[Dispatched],
+        traces: list[Trace],
+        counts: dict[str, tuple[int, int]],
+    ) -> Flops | None:
+        """Add the operations of one call, and of compiled code its operators.
+
+        What is compiled or fused is run once more operator by operator, so that
+        there is a formula for each. None where one has no formula all the same.
+        """
+        if not operators:
+            return None
+        one, two = (each.flops for each in operators)
+        compiled = any(trace.compiled for trace in traces)
+        if compiled or one.unknown:
+            with uncompiled():
+                again = self._operators()
+            one = two = again.flops
+            if compiled:
+                counts["ops_eager"] = (again.total,) * 2
+        if any(trace.driven for trace in traces) and not compiled:
+            one.unknown["kernels launched by the driver, such as Triton's"] += 1
+        if one.unknown:
+            self._explain(f"no formula for {', '.join(sorted(one.unknown))}")
+            return None
+        counts["flops"] = one.total, two.total
+        return one if one.total == two.total else None
+
+    def _utilisation(self, flops: Flops | None) -> Iterator[Samples]:
+        """Give the share of the GPU's peak, or say why there is none."""
+        occasion = self.occasion
+        if not (self._on_gpu and flops and flops.total and occasion.per_call_s):
+            return
+        found = utilisation(flops, occasion.device.name, occasion.per_call_s)
+        if isinstance(found, str):
+            self._explain(found)
+        else:
+            yield Samples(metric=MFU, values=(found,))
+
+    def _explain(self, why_not: str) -> None:
+        if self._on_gpu and self.occasion.per_call_s:
+            self.remarks.append(f"no mfu: {why_not}")
 
     # -- what they say, each twice
 
@@ -192,7 +274,10 @@ class _Counting:
         if not traces:
             return {}
         one, two = (self._of_trace(trace) for trace in traces)
-        return {name: (one[name], two[name]) for name in one.keys() & two.keys()}
+        found = {name: (one[name], two[name]) for name in one if name in two}
+        if self._on_gpu:
+            found["allocation_retries"] = self.retries[-2], self.retries[-1]
+        return found
 
     def _of_trace(self, trace: Trace) -> Mapping[str, int]:
         memory = CUDA_MEMORY if self._on_gpu else CPU_MEMORY
@@ -201,7 +286,11 @@ class _Counting:
             "compiled_graphs": len(trace.compiled),
         }
         breaks = self.occasion.breaks.of(trace.compiled)
-        if breaks is not None:
+        if breaks is None:
+            self._remark(
+                "graph breaks were not counted: a graph was made before anyone watched"
+            )
+        else:
             found["graph_breaks"] = breaks
         return found | (_of_gpu(trace) if self._on_gpu else _of_cpu(trace))
 

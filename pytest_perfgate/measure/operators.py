@@ -1,10 +1,13 @@
 """Counts the operators that a call dispatches, and leaves compiled code compiled."""
 
+import contextlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pytest_perfgate.measure.flops import Flops
 
 _NOT_THE_USERS = frozenset({"profiler"})
 _READS = frozenset(
@@ -20,8 +23,7 @@ _READS = frozenset(
         "aten::multinomial",
     }
 )
-"""On a GPU each of these waits for the device; what the host cannot know without
-the values."""
+"""On a GPU each of these waits for the device: the host needs the values."""
 _INDEXING = frozenset({"aten::index", "aten::index_put_", "aten::index_put"})
 
 
@@ -32,6 +34,7 @@ class Dispatched:
     by_name: Mapping[str, int]
     reads: int
     """How many need values on the host: on a GPU each would wait for it."""
+    flops: Flops
 
     @property
     def total(self) -> int:
@@ -44,20 +47,24 @@ def can_count() -> bool:
     Under a mode without this method torch runs compiled functions eagerly from
     then on, and says nothing (seen with torch 2.13, also for its own modes).
     """
-    mode = sys.modules["torch"].utils._python_dispatch.TorchDispatchMode  # noqa: SLF001 (its documented home)
-    return "torch._dynamo" not in sys.modules or hasattr(
-        mode, "ignore_compile_internals"
-    )
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    compiles = "torch._dynamo" in sys.modules
+    return not compiles or hasattr(TorchDispatchMode, "ignore_compile_internals")
 
 
 def dispatched(call: Callable[[], object]) -> Dispatched:
-    """Call once and count the leaf operators it dispatches."""
+    """Call once and count the innermost operators it dispatches."""
+    from torch._ops import OpOverload
     from torch.utils._python_dispatch import TorchDispatchMode
 
     names: Counter[str] = Counter()
+    flops = Flops()
     reads = 0
 
     class Counting(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
+        supports_higher_order_operators = True
+
         @classmethod
         def ignore_compile_internals(cls) -> bool:
             return True
@@ -76,21 +83,48 @@ def dispatched(call: Callable[[], object]) -> Dispatched:
         ) -> object:
             del types
             nonlocal reads
+            named = kwargs or {}
+            if isinstance(func, OpOverload):
+                with self:  # without gradients torch hands composed operators whole
+                    parts = func.decompose(*args, **named)
+                if parts is not NotImplemented:
+                    return parts
+            out = func(*args, **named)
             name = name_of(func)
             if name.partition("::")[0] not in _NOT_THE_USERS:
                 names[name] += 1
                 reads += name in _READS or (name in _INDEXING and _has_mask(args))
-            return func(*args, **(kwargs or {}))
+                flops.add(name, (*args, *named.values()), out)
+            return out
 
     with Counting():
         call()
-    return Dispatched(by_name=dict(names), reads=reads)
+    return Dispatched(by_name=dict(names), reads=reads, flops=flops)
+
+
+@contextlib.contextmanager
+def uncompiled() -> Iterator[None]:
+    """Run everything operator by operator: no compiled code, no fused fast path."""
+    torch = sys.modules["torch"]
+    mha = torch.backends.mha
+    fast = mha.get_fastpath_enabled()
+    stance = (
+        torch.compiler.set_stance("force_eager")
+        if "torch._dynamo" in sys.modules
+        else contextlib.nullcontext()
+    )
+    mha.set_fastpath_enabled(False)
+    try:
+        with stance:
+            yield
+    finally:
+        mha.set_fastpath_enabled(fast)
 
 
 def name_of(func: Any) -> str:  # noqa: ANN401 (an operator of torch)
     """Name an operator without its overload: `aten::addmm`."""
     schema = getattr(func, "_schema", None)
-    return str(func) if schema is None else str(schema.name)
+    return f"higher_order::{func}" if schema is None else str(schema.name)
 
 
 def _has_mask(args: tuple[Any, ...]) -> bool:

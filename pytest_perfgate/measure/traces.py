@@ -123,6 +123,11 @@ class Trace:
         return sum(event.category == "kernel" for event in self.events)
 
     @property
+    def driven(self) -> bool:
+        """Whether a kernel was launched past torch's operators, as Triton does."""
+        return any(event.category == "cuda_driver" for event in self._launches)
+
+    @property
     def on_device(self) -> bool:
         """Whether a device did anything at all."""
         return any(event.category in _ON_DEVICE for event in self.events)

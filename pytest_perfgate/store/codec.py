@@ -30,6 +30,7 @@ from pytest_perfgate.model import (
     Reason,
     Samples,
 )
+from pytest_perfgate.store.codec_profile import decode_profile, encode_profile
 from pytest_perfgate.store.fields import Json, Node, Scalar
 from pytest_perfgate.store.layout import tidy
 
@@ -258,6 +259,7 @@ def _unfit(node: Node | None) -> Reason | None:
 
 def encode_measurement(measurement: Measurement) -> Json:
     """Encode one process's measurement, raw samples included."""
+    profile = measurement.profile
     return present(
         benchmark=measurement.benchmark,
         nodeid=measurement.nodeid,
@@ -270,6 +272,7 @@ def encode_measurement(measurement: Measurement) -> Json:
         alone=measurement.alone,
         remarks=list(measurement.remarks),
         turns=list(measurement.turns) or None,
+        profile=None if profile is None else encode_profile(profile),
     )
 
 
@@ -294,7 +297,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         "clock_tick_s",
         "alone",
         "remarks",
-        optional=("output_digest", "turns"),
+        optional=("output_digest", "turns", "profile"),
     )
     return Measurement(
         benchmark=fields["benchmark"].string(),
@@ -311,6 +314,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
             item.integer(minimum=1)
             for item in (fields["turns"].items() if "turns" in fields else ())
         ),
+        profile=decode_profile(fields.get("profile")),
     )
 
 

@@ -14,6 +14,7 @@ from pytest_perfgate.store.codec import (
     optional_string,
     present,
 )
+from pytest_perfgate.store.codec_profile import decode_profile, encode_profile
 from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
 from pytest_perfgate.store.fields import Json, Node
@@ -60,7 +61,7 @@ BASELINE = Kind(
 def encode_baseline(baseline: Baseline) -> Json:
     # the anchor is written only once it has left the sessions: it is large
     anchored = baseline.anchor == baseline.sessions[0]
-    environment = baseline.environment
+    environment, profile = baseline.environment, baseline.profile
     return present(
         plan=encode_plan(baseline.plan),
         metrics=encode_metrics(baseline.metrics),
@@ -69,6 +70,7 @@ def encode_baseline(baseline: Baseline) -> Json:
         sketch={name: list(values) for name, values in baseline.sketch.items()},
         counts=dict(baseline.counts),
         environment=None if environment is None else encode_environment(environment),
+        profile=None if profile is None else encode_profile(profile),
     )
 
 
@@ -79,7 +81,7 @@ def decode_baseline(node: Node) -> Baseline:
         "sessions",
         "sketch",
         "counts",
-        optional=("anchor", "environment"),
+        optional=("anchor", "environment", "profile"),
     )
     metrics = decode_metrics(fields["metrics"])
     sessions = _decode_sessions(fields["sessions"], metrics=metrics)
@@ -95,6 +97,7 @@ def decode_baseline(node: Node) -> Baseline:
             for name, member in fields["counts"].members().items()
         },
         environment=decode_environment(environment) if environment else None,
+        profile=decode_profile(fields.get("profile")),
     )
 
 

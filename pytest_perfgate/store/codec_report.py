@@ -31,6 +31,7 @@ from pytest_perfgate.store.codec import (
     optional_string,
     present,
 )
+from pytest_perfgate.store.codec_profile import decode_profile, encode_profile
 from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
 from pytest_perfgate.store.document import Kind
 from pytest_perfgate.store.fields import Json, Node
@@ -132,7 +133,7 @@ def decode_base(node: Node) -> BaseCode:
 
 
 def encode_result(result: BenchmarkResult) -> Json:
-    environment = result.environment
+    environment, profile = result.environment, result.profile
     return present(
         benchmark=result.benchmark,
         nodeid=result.nodeid,
@@ -153,6 +154,7 @@ def encode_result(result: BenchmarkResult) -> Json:
         metrics=encode_metrics(result.metrics) or None,
         longest_warmup=result.longest_warmup or None,
         environment=None if environment is None else encode_environment(environment),
+        profile=None if profile is None else encode_profile(profile),
     )
 
 
@@ -174,8 +176,8 @@ def decode_result(node: Node) -> BenchmarkResult:
         "text",
         optional=(
             *("plan", "attempt", "earlier_runs"),
-            *("absorbed", "metrics", "longest_warmup", "environment"),
             *("base_runs", "base_confirmation"),
+            *("absorbed", "metrics", "longest_warmup", "environment", "profile"),
         ),
     )
     verdict = decode_verdict(fields["verdict"])
@@ -208,6 +210,7 @@ def decode_result(node: Node) -> BenchmarkResult:
         metrics=metrics,
         longest_warmup=_whole(fields, "longest_warmup", absent=0),
         environment=decode_environment(environment) if environment else None,
+        profile=decode_profile(fields.get("profile")),
     )
 
 

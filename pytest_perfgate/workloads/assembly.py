@@ -82,6 +82,7 @@ def assemble(
         alone=context.alone,
         remarks=(*outcome.remarks, *found.remarks, *found.counted.remarks),
         turns=outcome.turns,
+        profile=found.counted.profile,
     )
 
 
@@ -94,11 +95,21 @@ def _counts(found: Findings) -> Iterator[Samples]:
 
 
 def counted(
-    context: MeasureContext, outcome: Outcome, call: Callable[[], object]
+    context: MeasureContext,
+    outcome: Outcome,
+    call: Callable[[], object],
+    *,
+    of_a_model: bool = False,
 ) -> Counted:
-    """Count what one more call does, now that all timing is over."""
+    """Count what one more call does, now that all timing is over.
+
+    Parameters
+    ----------
+    of_a_model : it is a pass through a model, whose use of the GPU is of interest
+    """
     if not context.counting:
         return NOTHING
+    measured = outcome.iterations * outcome.inner_loop
     return take_counts(
         Occasion(
             device=context.device,
@@ -107,6 +118,7 @@ def counted(
             typical_s=outcome.typical_s,
             recompiles=outcome.recompiles,
             breaks=context.breaks,
+            per_call_s=sum(outcome.host_ns) / 1e9 / measured if of_a_model else 0.0,
         )
     )
 

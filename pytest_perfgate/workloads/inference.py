@@ -56,7 +56,7 @@ def measure_inference(
     with inference_mode():
         outcome, calls = run_calls(context, target, call)
         peaks = context.device.peak_memory(calls.again)
-        counts = counted(context, outcome, call)
+        counts = counted(context, outcome, call, of_a_model=True)
     found = Findings(
         series=(
             *latency_samples(target, outcome, calls),

@@ -200,7 +200,7 @@ def measure_training(
         workload=workload_digest("training_step", step.batch),
         batch_size=batch_size,
         remarks=scale.remarks(),
-        counted=counted(context, outcome, again),
+        counted=counted(context, outcome, again, of_a_model=True),
     )
     return assemble(context, target, outcome, found), steps.loss
 

@@ -110,6 +110,12 @@ def test_each_change_turns_its_own_count_red(results, name):
     assert red == [metric]
 
 
+def test_the_report_keeps_where_the_time_goes(results):
+    operators = results["bench_layer"]["profile"]["operators"]
+    assert operators["aten::addmm"][0] == 3
+    assert "profile" not in results["bench_python"]
+
+
 def test_what_did_not_change_turns_nothing_red(results):
     assert results["bench_python"]["verdict"]["outcome"] != "regressed"
 

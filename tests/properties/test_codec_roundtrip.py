@@ -92,6 +92,14 @@ samples = build(
     metric=metrics,
     values=st.lists(number, min_size=1, max_size=5).map(tuple),
 )
+uses = mapping(build(model.OperatorUse, count=count, self_s=from_zero))
+profiles = build(
+    model.Profile,
+    operators=uses,
+    kernels=uses,
+    operators_s=from_zero,
+    kernels_s=from_zero,
+)
 measurements = build(
     model.Measurement,
     benchmark=text,
@@ -105,6 +113,7 @@ measurements = build(
     alone=st.booleans(),
     remarks=texts,
     turns=st.lists(st.integers(1, 2**40), max_size=3).map(tuple),
+    profile=maybe(profiles),
 )
 twins = build(model.Twin, log_ratio=number, se=from_zero)
 
@@ -169,6 +178,7 @@ def baselines(draw):
         sketch=st.fixed_dictionaries({}, optional=sketch),
         counts=mapping(count),
         environment=maybe(environments),
+        profile=maybe(profiles),
     )
     return draw(drawn)
 
@@ -240,6 +250,7 @@ def results(draw):
         metrics=st.just(known) | st.just({}),
         longest_warmup=count,
         environment=maybe(environments),
+        profile=maybe(profiles),
     )
     return draw(drawn)
 

@@ -112,6 +112,70 @@ def training(name):
     keep(name, measure_training(CONTEXT, target, step, batch_size=8))
 
 
+def flops():
+    """By case: what our formulas and torch's own say."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from pytest_perfgate.measure.operators import dispatched
+
+    layers = torch.nn.Sequential(
+        torch.nn.Linear(64, 37), torch.nn.ReLU(), torch.nn.Linear(37, 5)
+    )
+    conv = torch.nn.Conv2d(4, 8, 3)
+    grouped = torch.nn.Conv2d(4, 8, 3, groups=2)
+    transposed = torch.nn.ConvTranspose1d(4, 6, 3, groups=2)
+    batch, image = torch.ones(8, 64), torch.ones(2, 4, 10, 9)
+    row = torch.ones(2, 4, 10)
+    cases = {
+        "layers": lambda: layers(batch),
+        "layers trained": lambda: layers(batch).sum().backward(),
+        "batched": lambda: torch.ones(3, 4, 5) @ torch.ones(3, 5, 6),
+        "added": lambda: torch.baddbmm(
+            torch.ones(3, 4, 6), torch.ones(3, 4, 5), torch.ones(3, 5, 6)
+        ),
+        "convolution": lambda: conv(image),
+        "convolution trained": lambda: conv(image).sum().backward(),
+        "grouped": lambda: grouped(image),
+        "transposed": lambda: transposed(row),
+    }
+    found = {}
+    for name, case in cases.items():
+        ours = dispatched(case).flops.total
+        with FlopCounterMode(display=False) as theirs:
+            case()
+        found[name] = ours, theirs.get_total_flops()
+    return found
+
+
+def hidden():
+    """By case: which operators have no formula, then uncompiled and unfused."""
+    from pytest_perfgate.measure.operators import dispatched, uncompiled
+
+    layer = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True).eval()
+    lstm = torch.nn.LSTM(16, 16)
+    query = torch.ones(2, 4, 16, 8)
+
+    def attention():
+        return torch.nn.functional.scaled_dot_product_attention(query, query, query)
+
+    found = {}
+    with torch.inference_mode():
+        for name, case in {
+            "attention": attention,
+            "transformer": lambda: layer(torch.ones(2, 5, 16)),
+            "lstm": lambda: lstm(torch.ones(3, 2, 16)),
+        }.items():
+            fused = dispatched(case).flops
+            with uncompiled():
+                plain = dispatched(case).flops
+            found[name] = {
+                "fused": sorted(fused.unknown),
+                "plain": sorted(plain.unknown),
+                "flops": plain.total,
+            }
+    return found | {"restored": torch.backends.mha.get_fastpath_enabled()}
+
+
 def main():
     target = Target(nodeid="a.py::b", benchmark="a.py::b")
     call("python", sum, range(9))
@@ -135,6 +199,8 @@ def main():
     call("whole again", once, X)
     call("broken", compiled(broken), X)
     call("broken first", compiled(broken_first), X)
+    lstm = torch.nn.LSTM(16, 16)
+    call("lstm", lambda: lstm(X))
     call("random", Random())
     call("moody", moody)
     call("python beside a compiler", sum, range(9))
@@ -144,6 +210,8 @@ def main():
                 "measurements": FOUND,
                 "still compiled": sorted(region),
                 "free of the compiler": free_of_compiler,
+                "hidden": hidden(),
+                "flops": flops(),
             }
         )
     )

@@ -15,6 +15,7 @@ from pytest_perfgate.gate.update import Recording, update_baseline
 from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
+from pytest_perfgate.measure.traces import read_trace
 from pytest_perfgate.model import Health, Reason, Session
 from pytest_perfgate.store import decode_measurement
 
@@ -64,6 +65,7 @@ def test_a_plain_call(counts):
         "compiled_graphs": 0,
         "graph_breaks": 0,
         "recompiles": 0,
+        "flops": 0,
     }
 
 
@@ -85,6 +87,63 @@ def test_a_compiled_function_is_one_graph_and_stays_compiled(story, counts):
     assert counts("whole")["compiled_graphs"] == 1
     assert len(story["still compiled"]) == 1
     assert counts("whole again") == counts("whole")
+
+
+def test_compiled_code_is_counted_uncompiled_besides(counts):
+    assert counts("whole")["ops_eager"] == counts("plain")["ops"]
+    assert "ops_eager" not in counts("plain")
+
+
+def test_an_operator_without_a_formula_leaves_the_flops_out(counts, measured):
+    assert "flops" not in counts("lstm")
+    assert counts("training")["flops"] == 3 * 2 * 8 * 16 * 4 - 2 * 8 * 16 * 4
+    assert not measured["lstm"].remarks  # no peak is known here anyway
+
+
+def test_a_profile_names_the_operators(measured):
+    profile = measured["training"].profile
+    assert profile.operators["aten::addmm"].count == 1
+    assert sum(use.self_s for use in profile.operators.values()) > 0
+    assert profile.kernels == {}
+    assert measured["python"].profile is None
+
+
+def test_a_profile_names_compiled_code_alike_in_every_process(measured):
+    assert "Torch-Compiled Region" in measured["whole"].profile.operators
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "layers",
+        "layers trained",
+        "batched",
+        "added",
+        "convolution",
+        "convolution trained",
+        "grouped",
+        "transposed",
+    ],
+)
+def test_formulas_agree_with_those_of_torch(story, case):
+    ours, theirs = story["flops"][case]
+    assert ours == theirs > 0
+
+
+def test_attention_has_a_formula_on_the_cpu_too(story):
+    found = story["hidden"]["attention"]
+    assert found == {"fused": [], "plain": [], "flops": 2 * 8 * 16 * 16 * (8 + 8)}
+
+
+def test_a_fused_layer_is_taken_apart(story):
+    found = story["hidden"]["transformer"]
+    assert found["fused"] == ["aten::_transformer_encoder_layer_fwd"]
+    assert (found["plain"], found["flops"]) == ([], 1_334_400)
+    assert story["hidden"]["restored"]
+
+
+def test_what_cannot_be_taken_apart_is_named(story):
+    assert story["hidden"]["lstm"]["plain"] == ["aten::mkldnn_rnn_layer"]
 
 
 def test_a_graph_break_is_counted_for_whoever_runs_the_graph(counts):
@@ -202,7 +261,7 @@ def test_too_many_operators_make_no_trace(make_occasion, monkeypatch):
     x = torch.ones(2)
     found = take_counts(make_occasion(call=lambda: x + 1 + 1))
     names = {series.metric.name for series in found.series}
-    assert names == {"ops", "syncs", "recompiles"}
+    assert names == {"ops", "syncs", "flops", "recompiles"}
     assert found.remarks == (
         "no trace was made: one call dispatches 2 operators, more than 1",
     )
@@ -233,3 +292,117 @@ def test_lazy_state_is_there_before_anything_is_counted(make_occasion):
     found = take_counts(make_occasion(call=step, made=0))
     values = {series.metric.name: series.values[0] for series in found.series}
     assert values["ops"] == 1
+
+
+# on a GPU, of which there is only what its traces would say
+
+
+TRACES = Path(__file__).parents[2] / "data" / "traces"
+
+
+class Gpu:
+    """A device by its name, and what counting asks it for."""
+
+    name = "cuda:0"
+
+    def synchronize(self):
+        pass
+
+
+@pytest.fixture
+def on_gpu(make_occasion, monkeypatch):
+    """Count a call whose two traces are those of the given names."""
+    torch = pytest.importorskip("torch")
+    stats = iter(range(0, 90, 10))
+    monkeypatch.setattr(
+        torch.cuda, "memory_stats", lambda device: {"num_alloc_retries": next(stats)}
+    )
+    x = torch.ones(4, 4)
+
+    def count(*names, peak=0.25, call=lambda: x @ x, **changes):
+        given = iter([names[0], *names])
+        monkeypatch.setattr(
+            counters,
+            "trace_of",
+            lambda call, *, on_gpu: read_trace(
+                (TRACES / f"{next(given)}.json").read_text()
+            ),
+        )
+        monkeypatch.setattr(counters, "utilisation", lambda *_: peak)
+        fields = {"device": Gpu(), "call": call, "per_call_s": 0.001} | changes
+        return take_counts(make_occasion(**fields))
+
+    return count
+
+
+def values_of(found):
+    return {series.metric.name: series.values[0] for series in found.series}
+
+
+def test_what_a_trace_of_a_gpu_counts(on_gpu):
+    assert values_of(on_gpu("copies", "copies")) == {
+        "ops": 1,
+        "allocations": 0,
+        "compiled_graphs": 0,
+        "graph_breaks": 0,
+        "kernel_launches": 1,
+        "graph_launches": 0,
+        "kernels": 1,
+        "syncs": 2,
+        "copies_h2d": 2,
+        "bytes_h2d": 5120,
+        "copies_d2h": 3,
+        "bytes_d2h": 28,
+        "copies_pageable": 3,
+        "allocation_retries": 10,
+        "recompiles": 0,
+        "flops": 2 * 4 * 4 * 4,
+        "mfu": 0.25,
+    }
+
+
+def test_counts_of_a_gpu_hold_for_gpus(on_gpu):
+    metrics = {s.metric.name: s.metric for s in on_gpu("copies", "copies").series}
+    assert metrics["syncs"].made == "host-waits/1"
+    assert metrics["syncs"].holds_for.startswith("cuda torch ")
+    assert not metrics["mfu"].exact
+
+
+def test_two_traces_that_differ(on_gpu):
+    found = on_gpu("copies", "syncs")
+    assert "syncs is unstable: 2 and 5" in "; ".join(found.remarks)
+
+
+def test_kernels_launched_past_the_operators_hide_operations(on_gpu, monkeypatch):
+    monkeypatch.setattr(
+        "pytest_perfgate.measure.traces.Trace.compiled", frozenset(), raising=True
+    )
+    found = on_gpu("triton", "triton")
+    assert "flops" not in values_of(found)
+    assert found.remarks == (
+        "no mfu: no formula for kernels launched by the driver, such as Triton's",
+    )
+
+
+def test_kernels_of_compiled_code_hide_nothing(on_gpu):
+    found = values_of(on_gpu("triton", "triton"))
+    assert found["mfu"] == 0.25
+    assert found["ops_eager"] == 1
+
+
+def test_no_peak_no_utilisation(on_gpu):
+    found = on_gpu("copies", "copies", peak="NVIDIA Z1 is not in the table of peaks")
+    assert "mfu" not in values_of(found)
+    assert found.remarks == ("no mfu: NVIDIA Z1 is not in the table of peaks",)
+
+
+def test_what_is_no_model_has_no_utilisation(on_gpu):
+    assert "mfu" not in values_of(on_gpu("copies", "copies", per_call_s=0.0))
+
+
+def test_a_truncated_trace_costs_the_counts_alone(on_gpu):
+    found = on_gpu("truncated")
+    assert found.series == ()
+    assert found.remarks[0].startswith(
+        "counts were not taken: MeasurementError: trace is cut off or no JSON"
+    )

@@ -18,8 +18,10 @@ from pytest_perfgate.model import (
     Judgement,
     Measurement,
     Metric,
+    OperatorUse,
     Outcome,
     Plan,
+    Profile,
     Reason,
     Report,
     RunStatistic,
@@ -83,6 +85,15 @@ def a_session(**changes):
     return Session(**{**fields, **changes})
 
 
+def a_profile():
+    return Profile(
+        operators={"aten::addmm": OperatorUse(count=2, self_s=0.00125)},
+        kernels={"gemm": OperatorUse(count=4, self_s=0.5)},
+        operators_s=0.002,
+        kernels_s=0.75,
+    )
+
+
 def a_baseline(**changes):
     session = a_session()
     fields = {
@@ -110,7 +121,12 @@ def a_full_file():
     """Return a file in which every optional key is there."""
     elsewhere = an_environment(software={"torch": "2.12.1", "driver": None})
     first = a_session(commit=None, runs=(a_run(2.0), a_run(2.1, alone=True)))
-    moved = a_baseline(anchor=first, environment=elsewhere, plan=a_plan(threads=4))
+    moved = a_baseline(
+        anchor=first,
+        environment=elsewhere,
+        plan=a_plan(threads=4),
+        profile=a_profile(),
+    )
     return BaselineFile(
         environment=an_environment(),
         benchmarks={BENCHMARK: a_baseline(), BENCHMARK + "[αβ|1]": moved},
@@ -132,6 +148,7 @@ def a_measurement(**changes):
         "output_digest": "d41d",
         "alone": True,
         "remarks": ("eager",),
+        "profile": a_profile(),
     }
     return Measurement(**{**fields, **changes})
 

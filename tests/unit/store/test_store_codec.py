@@ -31,7 +31,10 @@ def through_json(value):
 
 
 def test_a_measurement_travels_without_loss(make):
-    for measurement in (make.a_measurement(), make.a_measurement(output_digest=None)):
+    for measurement in (
+        make.a_measurement(),
+        make.a_measurement(output_digest=None, profile=None),
+    ):
         travelled = through_json(encode_measurement(measurement))
         assert decode_measurement(travelled) == measurement
 
