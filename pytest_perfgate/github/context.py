@@ -5,12 +5,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.github.payload import dig, text_at, whole_at
+from pytest_perfgate.github.servers import addresses
 
-PUBLIC_SERVER, PUBLIC_API = "https://github.com", "https://api.github.com"
 PENDING, SKIPPED = "pending", "skipped"
 """Why there is no comment from here: another job will post it, or none will."""
 
@@ -217,37 +216,6 @@ def parse_number(text: str) -> int | None:
             "alone, as in 123"
         )
     return number
-
-
-def addresses(env: Mapping[str, str]) -> tuple[str, str]:
-    """Return the addresses of the web server and of its API, without a final slash.
-
-    The public API is never assumed for another server: that would send an
-    enterprise's token out of the house.
-
-    Raises
-    ------
-    UsageError
-        Where the API is the public one and the server is not.
-    """
-    server = (env.get("GITHUB_SERVER_URL") or PUBLIC_SERVER).rstrip("/")
-    api = env.get("GITHUB_API_URL", "").rstrip("/") or _api_of(server)
-    public = urlsplit(api).hostname == "api.github.com"
-    if public and urlsplit(server).hostname != "github.com":
-        raise UsageError(
-            f"GITHUB_API_URL={api} does not belong to GITHUB_SERVER_URL={server}: its "
-            f"token would leave the house; set GITHUB_API_URL, to {_api_of(server)} say"
-        )
-    return server, api
-
-
-def _api_of(server: str) -> str:
-    parts = urlsplit(server)
-    if parts.hostname == "github.com":
-        return PUBLIC_API
-    if (parts.hostname or "").endswith(".ghe.com"):
-        return f"{parts.scheme}://api.{parts.netloc}"
-    return f"{server}/api/v3"
 
 
 def _in_actions(env: Mapping[str, str]) -> bool:

@@ -3,7 +3,8 @@
 import pytest
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.github.context import addresses, read_event, resolve
+from pytest_perfgate.github.context import read_event, resolve
+from pytest_perfgate.github.servers import addresses
 
 HEAD, MERGE, BRANCH_TIP, QUEUED = "1" * 40, "5" * 40, "4" * 40, "3" * 40
 
