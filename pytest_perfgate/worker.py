@@ -196,8 +196,6 @@ class Worker:
         self._look_for_tracer(item)
         self._say_what_does_not_hold(item)
         self._rounds = BenchmarkRounds(self._context(item), item.nodeid, fixture)
-        if not self._rounds.driver.takes_turns:
-            self._writer.write("capability", nodeid=item.nodeid, between_blocks=False)
 
     def _say_what_does_not_hold(self, item: pytest.Item) -> None:
         own = item_settings(item, self._settings)
@@ -237,7 +235,6 @@ class Worker:
             alone=self._task.alone,
             wants_p99=own.gate,
             breaks=self._breaks,
-            between_blocks=self._turns.turn if self._turns else None,
             pair=self._turns,
         )
 

@@ -17,6 +17,8 @@ class Agreement:
     warmup: int
     per_turn: int
     """Iterations in a turn; the last turn has what is left."""
+    inner_loop: int | None = None
+    """Calls of an iteration, where a round of pytest-benchmark has found them out."""
 
 
 class Pair(Protocol):
@@ -56,9 +58,6 @@ class MeasureContext:
     note: Callable[[str], None]
     alone: bool
     wants_p99: bool
-    between_blocks: Callable[[], None] | None
-    """Called about every 20 ms of samples, with the device idle: lets the other
-    side of a pair have its turn. None outside of pairs."""
     calibrated: Mapping[str, int] = field(default_factory=dict)
     """Iterations by benchmark id, where an earlier run of this session, not a
     stored plan, found out how many: every run of a session has as many."""

@@ -292,7 +292,8 @@ def _agree(
         return wanted
     recent = recent or (yield Request(count=1, measured=False))
     total = wanted.iterations or calibrate(recent, wanted)
-    fitting = min(_fitting(recent, TURN_S), math.ceil(total / FEWEST_TURNS))
+    typical = max(statistics.median(recent), 1)
+    fitting = turn_of(total, typical / 1e9)
     pair.agree(Agreement(iterations=total, warmup=warmup, per_turn=fitting))
     return replace(wanted, iterations=total, per_turn=fitting)
 
@@ -366,6 +367,12 @@ def _repeats(total: int | None, count: int, wanted: Recipe) -> int:
     if total is None or wanted.pair is not None:
         return 0
     return int(DISTURBED_RUN_SHARE * math.ceil(total / count))
+
+
+def turn_of(iterations: int, each_s: float) -> int:
+    """Count the iterations of a turn: about 20 ms, and turns enough to compare."""
+    fitting = max(1, round(TURN_S / each_s))
+    return max(1, min(fitting, math.ceil(iterations / FEWEST_TURNS)))
 
 
 def _fitting(recent: Sequence[int], length_s: float) -> int:

@@ -10,7 +10,7 @@ from pytest_perfgate.interop.pytest_benchmark import (
     Found,
     Rounds,
 )
-from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.context import Agreement, MeasureContext
 from pytest_perfgate.measure.cpu_guard import (
     BlockUse,
     Reading,
@@ -19,7 +19,7 @@ from pytest_perfgate.measure.cpu_guard import (
     usable_cores,
 )
 from pytest_perfgate.measure.health import Watch
-from pytest_perfgate.measure.runner import BLOCK_S, COLLECT_S, TURN_S
+from pytest_perfgate.measure.runner import BLOCK_S, COLLECT_S, TURN_S, turn_of
 from pytest_perfgate.measure.seeding import Seeding
 from pytest_perfgate.model import ROUND_LATENCY, Measurement, Plan
 from pytest_perfgate.workloads.assembly import samples, torch_threads
@@ -45,18 +45,21 @@ class BenchmarkRounds:
         self._seeding = Seeding()
         self._seeding.apply(context.seed, nodeid)
         device = context.device
+        agreed = context.pair.begin(nodeid) if context.pair else None
         device.begin(nodeid, run=context.run, slowdown=context.slowdown)
         self.driver = Driver(
             fixture,
             Doors(
                 begin=self._begin,
                 pause=self._pause,
-                pause_s=BLOCK_S if context.between_blocks is None else TURN_S,
+                pause_s=BLOCK_S if context.pair is None else TURN_S,
+                pause_rounds=agreed.per_turn if agreed else None,
+                settle=self._settle if context.pair and not agreed else None,
                 stretch=self._stretch if device.stretches else None,
                 clock=(lambda: device.now_ns() / 1e9) if device.fake else None,
             ),
             where=nodeid,
-            governing=_governing(context, nodeid),
+            governing=_agreed(agreed) if agreed else _governing(context, nodeid),
         )
         self._say_what_is_lacking()
 
@@ -93,7 +96,22 @@ class BenchmarkRounds:
 
         return done
 
+    def _settle(self, rounds: Rounds, round_s: float) -> int:
+        """Fix the turns for both sides of a pair, as the first to know the rounds."""
+        per_turn = turn_of(rounds.rounds, round_s)
+        if self._context.pair is not None:
+            self._context.pair.agree(
+                Agreement(
+                    iterations=rounds.rounds,
+                    warmup=0,
+                    per_turn=per_turn,
+                    inner_loop=rounds.iterations,
+                )
+            )
+        return per_turn
+
     def _begin(self) -> None:
+        self._hand_over()
         self._context.device.measuring()
         self._watch = Watch(self._context.device.telemetry)
         self._open()
@@ -113,10 +131,13 @@ class BenchmarkRounds:
         if self._unwatched_ns >= COLLECT_S * 1e9:  # several turns together
             self._watch.look()
             self._unwatched_ns = 0
-        if self._context.between_blocks is not None:
-            self._context.device.synchronize()
-            self._context.between_blocks()
+        self._hand_over()
         self._open()
+
+    def _hand_over(self) -> None:
+        if self._context.pair is not None:
+            self._context.device.synchronize()
+            self._context.pair.turn()
 
     # -- afterwards
 
@@ -131,6 +152,7 @@ class BenchmarkRounds:
             A time is not a finite number.
         """
         self._close()
+        self._hand_over()
         found = self.driver.read()
         context = self._context
         seen = self._watch.close()
@@ -148,6 +170,7 @@ class BenchmarkRounds:
             clock_tick_s=context.device.tick_s / found.iterations,
             alone=context.alone,
             remarks=(*seen.remarks, *(_remarks(found) if context.run <= 1 else ())),
+            turns=found.turns if context.pair else (),
         )
 
     def _plan(self, found: Found) -> Plan:
@@ -164,6 +187,10 @@ class BenchmarkRounds:
     def close(self) -> None:
         """Put back what was changed."""
         self._seeding.restore()
+
+
+def _agreed(agreed: Agreement) -> Rounds:
+    return Rounds(rounds=agreed.iterations, iterations=agreed.inner_loop or 1)
 
 
 def _governing(context: MeasureContext, nodeid: str) -> Rounds | None:

@@ -53,7 +53,6 @@ def make_context(make_fake):
             "note": lambda _: None,
             "alone": False,
             "wants_p99": False,
-            "between_blocks": None,
             "counting": False,  # what is counted depends on what else is imported
         }
         return MeasureContext(**(fields | changes))

@@ -32,7 +32,6 @@ class Session:
             "note": self.notes.append,
             "alone": False,
             "wants_p99": False,
-            "between_blocks": None,
             "counting": False,  # what is counted depends on what else is imported
         }
         self.gate = PerfGate(NODEID, context=MeasureContext(**(fields | changes)))

@@ -30,7 +30,6 @@ CONTEXT = MeasureContext(
     note=print,
     alone=False,
     wants_p99=False,
-    between_blocks=None,
 )
 FOUND = {}
 

@@ -103,32 +103,46 @@ def test_blocks_end_between_rounds_and_the_rest_counts(take, make_fake):
     assert rounds.measurement().health.blocks == 3
 
 
-def test_the_turn_is_given_away_between_rounds(take, make_fake):
-    given = []
-    rounds, benchmark = take(
-        device=scripted(make_fake, seconds=0.007),
-        between_blocks=lambda: given.append(len(benchmark.stats.stats.data)),
-    )
+def test_the_turn_is_given_away_between_rounds(take, make_fake, make_other_side):
+    other = make_other_side()
+    device = scripted(make_fake, seconds=0.007)
+    rounds, benchmark = take(device=device, pair=other)
     benchmark.pedantic(lambda: None, rounds=11)
-    assert given == [3, 6, 9]
-    assert rounds.driver.read().turns == (3, 3, 3, 2)
+    measurement = rounds.measurement()
+    assert measurement.turns == (3, 3, 3, 2)
+    assert other.turns == 5  # before the first, between them, and after the last
+
+
+def test_both_sides_of_a_pair_make_the_same_rounds(take, make_fake, make_other_side):
+    first = make_other_side()
+    device = scripted(make_fake, seconds=0.004)
+    rounds, benchmark = take(device=device, pair=first)
+    benchmark(lambda: None)
+    own = rounds.measurement()
+    assert first.agreed.iterations == own.plan.iterations
+    assert first.agreed.inner_loop == own.plan.inner_loop
+    slower = scripted(make_fake, seconds=0.009)
+    rounds, benchmark = take(device=slower, pair=make_other_side(first.agreed))
+    benchmark(lambda: None)
+    theirs = rounds.measurement()
+    assert (theirs.plan.iterations, theirs.turns) == (own.plan.iterations, own.turns)
 
 
 def test_without_the_name_it_needs_turns_are_not_promised(
-    take, make_fake, make_benchmark
+    take, make_fake, make_benchmark, make_other_side
 ):
-    said, given = [], []
+    said, other = [], make_other_side()
     fixture = make_benchmark()
     del fixture._add_stats
     rounds, _ = take(
         fixture=fixture,
         device=scripted(make_fake, seconds=0.1),
         note=said.append,
-        between_blocks=lambda: given.append(1),
+        pair=other,
     )
     assert not rounds.driver.takes_turns
     assert "cannot take turns" in said[0]
-    assert given == []
+    assert other.turns == 0
 
 
 def test_what_a_version_lacks_is_said(take, make_fake, make_context, monkeypatch):
