@@ -17,11 +17,12 @@ from pytest_perfgate import protocol
 from pytest_perfgate.campaign import git, machine, progress, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.base import Base
+from pytest_perfgate.campaign.doors import Doors
 from pytest_perfgate.campaign.foresight import plan_lines
 from pytest_perfgate.campaign.idle import idle_specs
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
-from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign, Doors
+from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign
 from pytest_perfgate.campaign.missing import Collected, gone, whole_files
 from pytest_perfgate.campaign.pair_launch import PairLauncher
 from pytest_perfgate.campaign.recording import Occasion, apply, budgets, change
@@ -214,7 +215,7 @@ class Conduct:
     def _open_base(self, launcher: WorkerLauncher) -> PairLauncher:
         """Check the base tree out, and return what starts pairs."""
         tree = self._base.open()
-        self._verdicts.in_base = self._base.has
+        self._verdicts.reference.in_base = self._base.has
         for note in tree.notes:
             self._ledger.note(note)
         return PairLauncher(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_perfgate import protocol
+from pytest_perfgate.campaign.doors import Order
 from pytest_perfgate.campaign.hub import Side
-from pytest_perfgate.campaign.manager import Order
 from pytest_perfgate.campaign.worker_process import (
     Launch,
     WorkerEnd,

@@ -188,7 +188,8 @@ def _disturbed(run: Mapping[str, Measurement]) -> bool:
 class Ledger:
     """All entries, and what a session learns on the way."""
 
-    def __init__(self, settings: list[ItemSettings]) -> None:
+    def __init__(self, settings: list[ItemSettings], *, is_base: bool = False) -> None:
+        self.is_base = is_base
         self.entries = {
             own.nodeid: Entry(nodeid=own.nodeid, settings=own) for own in settings
         }
@@ -205,7 +206,7 @@ class Ledger:
 
     def pair_up(self, entries: Sequence[Entry]) -> None:
         """Book the base tree's runs of these beside them, from now on."""
-        self.base = Ledger([entry.settings for entry in entries])
+        self.base = Ledger([entry.settings for entry in entries], is_base=True)
         for entry in entries:
             entry.twin = self.base.entries[entry.nodeid]
 

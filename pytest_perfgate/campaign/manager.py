@@ -5,18 +5,21 @@ and what they bring is booked in the ledger.
 """
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
 
+from pytest_perfgate.campaign.booking import (
+    book_half,
+    book_left,
+    book_loss,
+    disqualify,
+)
+from pytest_perfgate.campaign.doors import Doors, Order, PairedLauncher
 from pytest_perfgate.campaign.hub import Side
-from pytest_perfgate.campaign.ledger import NOT_COLLECTED, Entry, Ledger, Loss
+from pytest_perfgate.campaign.ledger import Entry, Ledger
 from pytest_perfgate.campaign.selection import shuffled
 from pytest_perfgate.campaign.twins import held_by_twin
 from pytest_perfgate.campaign.worker_process import WorkerEnd
-from pytest_perfgate.errors import MeasurementError
-from pytest_perfgate.model import Plan
 from pytest_perfgate.protocol import Record
 
 CONFIRMING_RUNS = 5
@@ -25,100 +28,6 @@ RECOVERY_S = 5.0
 """What a throttled or busy device is given first; twice as much each time after."""
 _FRUITLESS = 2
 """So many workers in a row that open no benchmark end the campaign."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What one worker is asked to do, before it has a place in the run folder."""
-
-    run: int
-    wanted: tuple[str, ...]
-    seed: int
-    alone: bool
-    plans: Mapping[str, Plan]
-    iterations: Mapping[str, int]
-    inner_loops: Mapping[str, int] = field(default_factory=dict)
-
-
-class Launcher(Protocol):
-    """The door through which workers are started."""
-
-    def __call__(
-        self,
-        order: Order,
-        *,
-        on_record: Callable[[Record], None],
-        until: float | None,
-    ) -> WorkerEnd: ...
-
-
-class PairedLauncher(Protocol):
-    """The door through which pairs of workers are started."""
-
-    in_turns: bool
-    """Both workers are alive together, and take turns."""
-
-    def __call__(
-        self,
-        order: Order,
-        *,
-        on_record: Callable[[Side, Record], None],
-        until: float | None,
-    ) -> Mapping[Side, WorkerEnd]: ...
-
-
-class Judge(Protocol):
-    """What the loop asks between runs."""
-
-    def decided(self, entry: Entry, *, target: int, last: bool) -> bool:
-        """Whether the runs so far decide a benchmark."""
-        ...
-
-    def flagged(self, entry: Entry) -> bool:
-        """Whether a decided benchmark wants fresh runs to confirm it."""
-        ...
-
-    def confirmed(self, entry: Entry) -> None:
-        """Judge a flagged benchmark again, with its fresh runs."""
-        ...
-
-    def plans(self, nodeid: str) -> Mapping[str, Plan]:
-        """Return the stored plans of an item's benchmarks."""
-        ...
-
-    def base_problem(self) -> str:
-        """Say why the newest pair did not measure the base tree; empty if it did."""
-        ...
-
-
-class Progress(Protocol):
-    """Tells a person what goes on."""
-
-    def run_begins(
-        self,
-        run: int,
-        of: int,
-        *,
-        benchmarks: int,
-        undecided: int,
-        left_s: float | None,
-    ) -> None: ...
-
-    def benchmark_begins(self, nodeid: str) -> None: ...
-
-    def done(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
-    """Everything through which a campaign acts and asks."""
-
-    launcher: Launcher
-    judge: Judge
-    progress: Progress
-    clock: Callable[[], float] = time.monotonic
-    """Seconds."""
-    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(slots=True, kw_only=True)
@@ -282,12 +191,12 @@ class Campaign:
             end = self._start(wanted, closed)
             lost = end.open_item
             if lost is not None and not end.out_of_time:
-                self._book_loss(lost, end)
+                book_loss(self.ledger, lost, end, run=self._run)
                 closed.add(lost)
             fruitless = 0 if closed else fruitless + 1
             wanted = [nodeid for nodeid in wanted if nodeid not in closed]
             if wanted and fruitless >= (1 if end.finished else _FRUITLESS):
-                self._book_left(wanted, end)
+                book_left(self.ledger, wanted, end, run=self._run)
                 return
 
     def _pass_over_both(self, wanted: list[str], launcher: PairedLauncher) -> None:
@@ -298,12 +207,10 @@ class Campaign:
         begun: dict[Side, set[str]] = {side: set() for side in Side}
         ends = self._start_both(wanted, begun, launcher)
         for side, end in ends.items():
-            self._book_half(side, wanted, end, begun=begun[side])
-        base = self.ledger.base
+            book_half(self._of(side), wanted, end, begun=begun[side], run=self._run)
         why = self._judge.base_problem()
-        if base is not None and why:
-            for twin in base.entries.values():
-                twin.unusable = twin.unusable or why
+        if self.ledger.base is not None and why:
+            disqualify(self.ledger.base, why)
         text = held_by_twin(self.ledger, self._run) if launcher.in_turns else ""
         if text:
             launcher.in_turns = False
@@ -311,22 +218,6 @@ class Campaign:
                 f"one tree's set-up failed while the other was alive ({text}): "
                 "whole runs alternate from here on, as with --perfgate-interleave run"
             )
-
-    def _book_half(
-        self, side: Side, wanted: Sequence[str], end: WorkerEnd, *, begun: set[str]
-    ) -> None:
-        ledger = self._of(side)
-        if end.out_of_time:
-            return
-        if end.open_item is not None:
-            self._book_loss(end.open_item, end, ledger)
-        elif side is Side.CANDIDATE and not begun:
-            self._book_left(wanted, end)
-        elif not begun:
-            for twin in ledger.entries.values():
-                twin.unusable = twin.unusable or why_none_began(ledger, end)
-        for nodeid in set(wanted) & ledger.absent - begun:
-            self._book_loss(nodeid, end, ledger)
 
     def _of(self, side: Side) -> Ledger:
         base = self.ledger.base
@@ -393,38 +284,3 @@ class Campaign:
             iterations={name: plan.iterations for name, plan in calibrated.items()},
             inner_loops={name: plan.inner_loop for name, plan in calibrated.items()},
         )
-
-    def _book_loss(
-        self, nodeid: str, end: WorkerEnd, ledger: Ledger | None = None
-    ) -> None:
-        ledger = ledger or self.ledger
-        absent = nodeid in ledger.absent
-        loss = Loss(
-            run=self._run,
-            how=NOT_COLLECTED if absent else end.how,
-            timed_out=end.timed_out and not absent,
-            tail=end.tail,
-        )
-        ledger.lose(nodeid, loss)
-
-    def _book_left(self, left: Sequence[str], end: WorkerEnd) -> None:
-        """Book what a worker never came to: nothing is dropped silently.
-
-        Raises
-        ------
-        MeasurementError
-            If no worker so far came as far as any benchmark: the same would
-            happen again, so its own words are shown.
-        """
-        if not any(entry.reports for entry in self.ledger.entries.values()):
-            raise MeasurementError(why_none_began(self.ledger, end))
-        for nodeid in left:
-            self._book_loss(nodeid, end)
-
-
-def why_none_began(ledger: Ledger, end: WorkerEnd) -> str:
-    errors = "\n".join(ledger.collect_errors.values())
-    return (
-        f"no benchmark began in a worker process ({end.how}); it said:\n"
-        f"{errors or end.tail}"
-    )

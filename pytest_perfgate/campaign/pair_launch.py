@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from pytest_perfgate.campaign.doors import Order
 from pytest_perfgate.campaign.hub import Hub, Side
 from pytest_perfgate.campaign.launch import Half, Tree, WorkerLauncher
-from pytest_perfgate.campaign.manager import Order
 from pytest_perfgate.campaign.pair_process import OnRecord, run_pair
 from pytest_perfgate.campaign.worker_process import WorkerEnd, run_worker
 from pytest_perfgate.measure.context import Agreement

@@ -24,10 +24,10 @@ def results_of(
     unmeasured = _unmeasured(entry, shelf)
     if unmeasured is not None:
         return unmeasured
-    trouble = base_trouble(entry) or verdicts.unproven()
+    trouble = base_trouble(entry) or verdicts.reference.unproven()
     if trouble and not entry.screened:
         return [
-            _result(entry, benchmark, verdicts.without_base(entry, trouble))
+            _result(entry, benchmark, verdicts.reference.without_base(entry, trouble))
             for benchmark in entry.benchmarks or [entry.nodeid]
         ]
     if not entry.runs and not entry.screened:

@@ -1,36 +1,29 @@
 """From what the ledger and the shelf hold to verdicts: the judge of a session."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pytest_perfgate.campaign.attempts import Earlier, PastAttempts
+from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.ledger import Entry, Ledger, discarded
 from pytest_perfgate.campaign.manager import CONFIRMING_RUNS
-from pytest_perfgate.campaign.proof import judge_proof
+from pytest_perfgate.campaign.memory import Memory
+from pytest_perfgate.campaign.reference import Reference, screened
 from pytest_perfgate.campaign.shelf import Shelf
-from pytest_perfgate.campaign.summaries import (
-    Summaries,
-    base_of,
-    count_fresh,
-)
+from pytest_perfgate.campaign.summaries import count_fresh
 from pytest_perfgate.campaign.twins import base_trouble
 from pytest_perfgate.gate.comparability import (
-    compare_environments,
-    compare_plans,
     definitions,
     difference_text,
 )
 from pytest_perfgate.gate.confirm import FreshPairs
 from pytest_perfgate.gate.judge import (
     BenchmarkJudgement,
-    count_comparisons,
     judge_benchmark,
 )
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.shift import effect_of, machine_wide_shift, under_shift
 from pytest_perfgate.model import (
-    Baseline,
     BenchmarkResult,
     Difference,
     Measurement,
@@ -38,12 +31,11 @@ from pytest_perfgate.model import (
     Plan,
     Profile,
     Reason,
-    RunSummary,
     Shift,
     Verdict,
 )
 from pytest_perfgate.settings import Settings
-from pytest_perfgate.store.attempts import Evidence, conditions_of
+from pytest_perfgate.store.attempts import Evidence
 
 CLEAREST = 5
 """So many are confirmed where the machine as a whole seems to have moved."""
@@ -61,13 +53,11 @@ class Verdicts:
         settings: Settings,
         past: PastAttempts,
     ) -> None:
-        self.in_base: Callable[[str], bool] = lambda _: True
-        """Whether the base commit has an item of this node id."""
         self.shift: Shift | None = None
         """How far the machine as a whole moved, once all is screened."""
         self._weighed = False
-        self._past = past
-        self._conditions: dict[str, str] = {}
+        self.reference = Reference(ledger, shelf, policies, settings)
+        self._memory = Memory(ledger, self.reference, past)
         self._ledger = ledger
         self._shelf = shelf
         self._policies = policies
@@ -75,37 +65,9 @@ class Verdicts:
         self._looks = settings.looks
         self._judged: dict[str, dict[str, BenchmarkJudgement]] = {}
         self._last: dict[str, tuple[list[int], Look]] = {}
-        self._summaries = Summaries(policies)
         self._pairing = settings.pairing
-        self._comparisons = 0
+        self._comparisons = self.reference.count()
         self._counted_at = 0
-        if not self._against:
-            self._comparisons = self._stored_comparisons()
-
-    @property
-    def _against(self) -> bool:
-        """Whether everything is judged in pairs, and nothing by what is stored."""
-        return self._pairing.against is not None and not self._settings.update
-
-    def _stored_comparisons(self) -> int:
-        return sum(
-            self._comparisons_of(nodeid, baseline)
-            for nodeid in self._ledger.entries
-            for baseline in self._shelf.of_item(nodeid).values()
-        )
-
-    def _comparisons_of(self, nodeid: str, baseline: Baseline) -> int:
-        look = Look(final_runs=self._looks[-1], paired=self._against)
-        return count_comparisons(self._policies[nodeid], baseline, look)
-
-    def _paired_comparisons(self) -> int:
-        """Count what the pairs put to a test: known once some are made."""
-        return sum(
-            self._comparisons_of(entry.nodeid, baseline)
-            for entry in self._ledger.entries.values()
-            for benchmark in entry.benchmarks
-            if (baseline := self._baseline(entry, benchmark)) is not None
-        )
 
     # -- what the campaign asks
 
@@ -125,8 +87,8 @@ class Verdicts:
         """Judge an item's benchmarks at a look; whether more runs can tell more."""
         if entry.finished or len(entry.complete_runs) < self._looks[0]:
             return True
-        if self._against and target != self._counted_at:
-            self._counted_at, self._comparisons = target, self._paired_comparisons()
+        if self.reference.paired and target != self._counted_at:
+            self._counted_at, self._comparisons = target, self.reference.count()
         runs = entry.usable(target)
         return self._judge_all(entry, runs, self._look(len(runs), last=last))
 
@@ -162,7 +124,7 @@ class Verdicts:
         halves of a pair move with it. With base code the clearest are confirmed:
         if they are, the code became slower as a whole.
         """
-        if self._settings.slowdown or self._weighed or self._against:
+        if self._settings.slowdown or self._weighed or self.reference.paired:
             return  # what was made to confirm is no part of the screening
         self._weighed = True
         found = [
@@ -200,7 +162,7 @@ class Verdicts:
             comparisons=max(1, self._comparisons),
             final_runs=self._looks[-1],
             base_code=self._pairing.ref is not None and not self._settings.update,
-            paired=self._against,
+            paired=self.reference.paired,
         )
 
     def flagged(self, entry: Entry) -> bool:
@@ -214,24 +176,12 @@ class Verdicts:
         return self._pairing.confirm is not None and not self._settings.update
 
     def base_problem(self) -> str:
-        """Say why the pairs so far did not measure the base tree.
+        """Say why the pairs so far did not measure the base tree."""
+        return self.reference.base_problem()
 
-        A worker that was lost on the way has proven nothing; another one will.
-        """
-        base = self._ledger.base
-        if base is None or base.proof is None or not _any_runs(base):
-            return ""  # its own failures say more
-        found = judge_proof(base.proof, self._ledger.proof)
-        for difference in found.differences:
-            self._ledger.note(difference)
-        return "" if found.measured else found.why
-
-    def unproven(self) -> str:
-        """Say, at the end, where no worker of the base tree came to prove itself."""
-        base = self._ledger.base
-        if base is None or base.proof is not None or not _any_runs(base):
-            return ""
-        return judge_proof(None, self._ledger.proof).why
+    def evidence(self) -> Mapping[str, Evidence]:
+        """Return what there is to remember of this attempt."""
+        return self._memory.evidence()
 
     # -- judging one benchmark
 
@@ -239,119 +189,28 @@ class Verdicts:
         self, entry: Entry, benchmark: str, runs: Sequence[int], look: Look
     ) -> BenchmarkJudgement | None:
         """Judge by limits and by what is stored; None where that cannot be compared."""
-        if any(d.forbids for d in self.differences(entry, benchmark)):
+        if any(d.forbids for d in self.reference.differences(entry, benchmark)):
             return None
-        screened = entry.screened if entry.screened is not None else entry.runs
-        new = self._screening(entry, benchmark, runs)
-        earlier = self._earlier(entry, benchmark, new)
-        fresh = self._summaries.fresh(entry, benchmark)
+        measured = screened(entry)
+        new = self.reference.screening(entry, benchmark, runs)
+        earlier = self._memory.of(entry, benchmark, new)
+        fresh = self.reference.summaries.fresh(entry, benchmark)
         confirmation = (
             fresh if isinstance(fresh, FreshPairs) else (*earlier.fresh, *fresh)
         )
         return judge_benchmark(
             policy=self._policies[entry.nodeid],
-            baseline=self._baseline(entry, benchmark, runs),
+            baseline=self.reference.baseline(entry, benchmark, runs),
             candidate=(*earlier.evidence, *new),
             # whoever looks again has had his looks
             look=look.at_last if earlier.evidence else look,
             metrics=definitions(
-                [run[benchmark] for run in screened.values() if benchmark in run]
+                [run[benchmark] for run in measured.values() if benchmark in run]
             ),
             confirmation=confirmation
             if count_fresh(fresh) >= CONFIRMING_RUNS
             else None,
         )
-
-    def _screening(
-        self, entry: Entry, benchmark: str, runs: Sequence[int]
-    ) -> tuple[RunSummary, ...]:
-        """Summarise the candidate's runs that are screened, of pairs or not."""
-        if self._against:
-            return self._pairs(entry, benchmark, runs).candidate
-        screened = entry.screened if entry.screened is not None else entry.runs
-        return self._summaries.of(entry.nodeid, benchmark, screened, runs)
-
-    def _pairs(self, entry: Entry, benchmark: str, runs: Sequence[int]) -> FreshPairs:
-        return self._summaries.pairs(
-            entry, benchmark, runs, screened=entry.screened is not None
-        )
-
-    def _baseline(
-        self, entry: Entry, benchmark: str, runs: Sequence[int] | None = None
-    ) -> Baseline | None:
-        """Return what a benchmark is judged against: stored, or the pairs' base halves."""
-        if not self._against:
-            return self._shelf.baseline(benchmark)
-        if runs is None:
-            runs = sorted(entry.screened if entry.screened is not None else entry.runs)
-        return base_of(self._pairs(entry, benchmark, runs), entry, benchmark)
-
-    def _earlier(
-        self, entry: Entry, benchmark: str, new: tuple[RunSummary, ...]
-    ) -> Earlier:
-        """Return what earlier attempts on this commit have to say of a benchmark."""
-        conditions = self._conditions_of(entry, benchmark)
-        if conditions is None:
-            return Earlier()
-        return self._past.of(benchmark, conditions).like(new)
-
-    def _conditions_of(self, entry: Entry, benchmark: str) -> str | None:
-        """Digest what a benchmark is judged against; None where it cannot be."""
-        if not self._past.counting:
-            return None
-        if benchmark not in self._conditions:
-            baseline = self._shelf.baseline(benchmark)
-            plan = self._ledger.plan_of(benchmark, entry.nodeid)
-            environment = self._ledger.environment
-            if baseline is None or plan is None or environment is None:
-                return None
-            self._conditions[benchmark] = conditions_of(baseline, plan, environment)
-        return self._conditions[benchmark]
-
-    def evidence(self) -> Mapping[str, Evidence]:
-        """Return what there is to remember: the sound runs of all attempts."""
-        found = {}
-        for entry in self._ledger.entries.values():
-            for benchmark in entry.benchmarks if not entry.finished else ():
-                conditions = self._conditions_of(entry, benchmark)
-                comparable = not any(
-                    d.forbids for d in self.differences(entry, benchmark)
-                )
-                if conditions is not None and comparable:
-                    found[benchmark] = self._remembered(entry, benchmark, conditions)
-        return found
-
-    def _remembered(self, entry: Entry, benchmark: str, conditions: str) -> Evidence:
-        def sound(
-            measured: Mapping[int, Mapping[str, Measurement]],
-        ) -> list[RunSummary]:
-            made = self._summaries.of(
-                entry.nodeid, benchmark, measured, sorted(measured)
-            )
-            return [run for run in made if not run.disturbed]
-
-        earlier = self._past.of(benchmark, conditions)
-        confirming = entry.screened is not None and entry.twin is None
-        return Evidence(
-            conditions=conditions,
-            attempts=earlier.attempts + 1,
-            runs=(*earlier.runs, *sound(entry.screened or entry.runs)),
-            fresh=(*earlier.fresh, *(sound(entry.runs) if confirming else ())),
-        )
-
-    def differences(self, entry: Entry, benchmark: str) -> tuple[Difference, ...]:
-        """Say in what the stored and the measured environment and plan differ."""
-        baseline = self._baseline(entry, benchmark)
-        plan = self._ledger.plan_of(benchmark, entry.nodeid)
-        if baseline is None or plan is None:
-            return ()
-        return (*self._machine(benchmark), *compare_plans(baseline.plan, plan))
-
-    def _machine(self, benchmark: str) -> tuple[Difference, ...]:
-        stored, now = self._shelf.environment(benchmark), self._ledger.environment
-        if self._against and self._ledger.base is not None:
-            stored = self._ledger.base.environment
-        return compare_environments(stored, now) if stored and now else ()
 
     # -- results
 
@@ -360,12 +219,12 @@ class Verdicts:
     ) -> BenchmarkResult:
         """Return the final result of a measured benchmark."""
         judgement = self._judged.get(entry.nodeid, {}).get(benchmark)
-        baseline = self._baseline(entry, benchmark)
-        differences = self.differences(entry, benchmark)
-        screened = entry.screened if entry.screened is not None else entry.runs
-        runs = self._screening(entry, benchmark, sorted(screened))
-        earlier = self._earlier(entry, benchmark, runs)
-        fresh = self._summaries.fresh(entry, benchmark)
+        baseline = self.reference.baseline(entry, benchmark)
+        differences = self.reference.differences(entry, benchmark)
+        numbers = sorted(screened(entry))
+        runs = self.reference.screening(entry, benchmark, numbers)
+        earlier = self._memory.of(entry, benchmark, runs)
+        fresh = self.reference.summaries.fresh(entry, benchmark)
         paired = fresh if isinstance(fresh, FreshPairs) else None
         return BenchmarkResult(
             benchmark=benchmark,
@@ -376,8 +235,8 @@ class Verdicts:
             confirmation=paired.candidate
             if paired
             else (*earlier.fresh, *(fresh if isinstance(fresh, tuple) else ())),
-            base_runs=self._pairs(entry, benchmark, sorted(screened)).baseline
-            if self._against
+            base_runs=self.reference.pairs(entry, benchmark, numbers).baseline
+            if self.reference.paired
             else (),
             base_confirmation=paired.baseline if paired else (),
             attempt=earlier.attempts + 1,
@@ -410,7 +269,9 @@ class Verdicts:
         if judgement is None:
             return _too_few(entry, least=self._looks[0], out_of_time=out_of_time)
         verdict = judgement.verdict
-        if self._baseline(entry, benchmark) is None and verdict.outcome not in {
+        if self.reference.baseline(
+            entry, benchmark
+        ) is None and verdict.outcome not in {
             Outcome.REGRESSED,  # a limit needs no baseline
             Outcome.ERROR,
         }:
@@ -432,31 +293,23 @@ class Verdicts:
             return Verdict(
                 outcome=Outcome.INVALID, reason=Reason.BASE_NOT_MEASURED, detail=why
             )
-        made = count_fresh(self._summaries.fresh(entry, benchmark))
+        made = count_fresh(self.reference.summaries.fresh(entry, benchmark))
         return Verdict(
             outcome=Outcome.INCONCLUSIVE,
             reason=Reason.UNCONFIRMED,
             detail=f"only {made} of {CONFIRMING_RUNS} fresh runs could be made",
         )
 
-    def without_base(self, entry: Entry, why: str) -> Verdict:
-        """Judge a benchmark whose other half could not be made."""
-        if not self.in_base(entry.nodeid):
-            return Verdict(
-                outcome=Outcome.NO_BASELINE, reason=Reason.NOT_IN_BASE, detail=why
-            )
-        return Verdict(
-            outcome=Outcome.INVALID, reason=Reason.BASE_NOT_MEASURED, detail=why
-        )
-
     def _refusal(self, entry: Entry, benchmark: str) -> Verdict | None:
         """Say why a benchmark is not judged, whatever its numbers are."""
-        forbidding = [d for d in self.differences(entry, benchmark) if d.forbids]
+        forbidding = [
+            d for d in self.reference.differences(entry, benchmark) if d.forbids
+        ]
         ungated = not self._policies[entry.nodeid].gate
         if ungated and not (forbidding and self._settings.update):
             return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
         if forbidding:
-            hardware = any(d.forbids for d in self._machine(benchmark))
+            hardware = any(d.forbids for d in self.reference.machine(benchmark))
             return _incomparable(forbidding, hardware=hardware)
         return None
 
@@ -488,10 +341,6 @@ def _longest_warmup(entry: Entry, benchmark: str) -> int:
         if benchmark in run
     ]
     return max(made) if made and max(made) > made[0] else 0
-
-
-def _any_runs(ledger: Ledger) -> bool:
-    return any(entry.runs for entry in ledger.entries.values())
 
 
 def _profile(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_perfgate.campaign import launch
+from pytest_perfgate.campaign.doors import Order
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher, environment
-from pytest_perfgate.campaign.manager import Order
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.model import Plan
 from pytest_perfgate.protocol import TASK_VARIABLE, Task

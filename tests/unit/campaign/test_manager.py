@@ -2,8 +2,9 @@
 
 import pytest
 
+from pytest_perfgate.campaign.doors import Doors
 from pytest_perfgate.campaign.ledger import ENDED_SESSION, Ledger
-from pytest_perfgate.campaign.manager import Campaign, Doors
+from pytest_perfgate.campaign.manager import Campaign
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.errors import MeasurementError
 from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Samples
