@@ -19,7 +19,7 @@ from pytest_perfgate.gate.comparability import (
     compare_plans,
     difference_text,
 )
-from pytest_perfgate.gate.consistency import contradictions
+from pytest_perfgate.gate.consistency import contradictions, records
 from pytest_perfgate.gate.evidence import Sides, collect, comparison, estimate, scale_of
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.update import Decision, Recording, update_baseline
@@ -46,10 +46,10 @@ _SAME = 1e-4
 """Relative: stored numbers have six digits, and reports have all."""
 
 _NOTHING_TO_STORE = frozenset({Outcome.ERROR, Outcome.INVALID, Outcome.MISSING})
+_PASSED = frozenset({Outcome.UNCHANGED, Outcome.IMPROVED})
 _SICK = frozenset({Reason.DISTURBED, Reason.NOT_STEADY, Reason.RESOLUTION})
 """Inconclusive for what was wrong with the runs: no force makes them sound."""
-_IN_PAIRS = ("--perfgate-against",)
-_WITH_BASE = ("--perfgate-confirm", *_IN_PAIRS)
+_AGAINST, _CONFIRM = "--perfgate-against", "--perfgate-confirm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +88,25 @@ def refuse_report(report: Report, *, fake: bool) -> str:
     if "--perfgate-slowdown" in report.policy:
         slowdown = report.policy["--perfgate-slowdown"]
         return f"a slowdown was planted in it (--perfgate-slowdown={slowdown})"
-    for option in _IN_PAIRS:
-        if option in report.policy:
-            return (
-                f"its runs took turns with those of another tree ({option}), and a"
-                " baseline is made of runs by themselves"
-            )
+    if _took_turns(report):
+        return (
+            f"its runs took turns with those of another tree ({_AGAINST}), and a"
+            " baseline is made of runs by themselves"
+        )
     if report.interrupted:
         return "its session was interrupted"
     known = [report.environment, *(one.environment for one in report.results)]
     if not fake and any(one is not None and one.fake for one in known):
         return "it was made with a simulated device"
     return ""
+
+
+def _took_turns(report: Report) -> bool:
+    if any(result.base_runs for result in report.results):
+        return True
+    # with both of them, in an ini file say, the policy does not tell which one held
+    alone = _AGAINST in report.policy and _CONFIRM not in report.policy
+    return alone and not records(report)
 
 
 def accept(given: Accepted, stored: Shelved | None) -> Decision:
@@ -178,8 +185,8 @@ def _runs(given: Accepted) -> tuple[RunSummary, ...]:
     turns with the base are no runs by themselves.
     """
     result = given.result
-    paired = any(option in given.report.policy for option in _WITH_BASE)
-    fresh = () if paired or result.attempt > 1 else result.confirmation
+    usable = not result.base_confirmation and result.attempt == 1
+    fresh = result.confirmation if usable else ()
     made = (*result.runs[result.earlier_runs :], *fresh)
     sound = tuple(run for run in made if not run.disturbed)
     return (sound if len(sound) >= _FEWEST_RUNS else made) or result.runs
@@ -218,8 +225,9 @@ def _other_baseline(given: Accepted, plan: Plan, stored: Shelved) -> str:
     different = _different(given, plan, stored)
     if different:
         return difference_text(different)
-    paired = any(option in given.report.policy for option in _WITH_BASE)
-    return "" if paired else next(_other_numbers(result, stored.baseline), "")
+    if result.base_confirmation:
+        return ""  # the numbers shown are those of the base code
+    return next(_other_numbers(result, stored.baseline), "")
 
 
 def _different(given: Accepted, plan: Plan, stored: Shelved) -> tuple[Difference, ...]:
@@ -267,8 +275,12 @@ def _level(
 
 
 def _update(given: Accepted, recording: Recording, stored: Shelved | None) -> Decision:
-    verdict = given.result.verdict
+    result = given.result
+    verdict = result.verdict
     base = None if stored is None else stored.baseline
+    if verdict.outcome in _PASSED and result.base_confirmation:
+        # flagged against what is stored, and found to be no change beside the base
+        return _anew(recording, base, "the stored one is stale: the machine moved")
     if verdict.outcome is not Outcome.RECORDED:
         return update_baseline(
             base, recording, verdict=verdict, force=given.force, way=FORCE
@@ -276,11 +288,15 @@ def _update(given: Accepted, recording: Recording, stored: Shelved | None) -> De
     if verdict.reason is Reason.SESSION_ADDED:
         unchanged = Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
         return update_baseline(base, recording, verdict=unchanged)
+    return _anew(recording, base, verdict.detail or "recorded anew")
+
+
+def _anew(recording: Recording, base: Baseline | None, why: str) -> Decision:
+    """Store a session as the only one."""
     decision = update_baseline(None, recording)
     if decision.refused or base is None:
         return decision
-    detail = verdict.detail or "recorded anew"
-    replaced = Verdict(outcome=Outcome.RECORDED, reason=Reason.REPLACED, detail=detail)
+    replaced = Verdict(outcome=Outcome.RECORDED, reason=Reason.REPLACED, detail=why)
     return replace(decision, verdict=replaced)
 
 

@@ -151,9 +151,14 @@ def _joined(parts: Sequence[Part], notes: Sequence[str]) -> Report:
         cost=_sum(reports),
         interrupted=any(report.interrupted for report in reports),
         shift=reports[0].shift if len(reports) == 1 else None,
+        base=reports[0].base if len({_base_of(r) for r in reports}) == 1 else None,
         problem="; ".join(dict.fromkeys(r.problem for r in reports if r.problem)),
         notes=(*notes, *told),
     )
+
+
+def _base_of(report: Report) -> str:
+    return report.base.commit if report.base else ""
 
 
 def _common(environments: Sequence[Environment | None]) -> Environment | None:
@@ -257,6 +262,12 @@ def _told(parts: Sequence[Part]) -> Iterator[str]:
                 f" {format_change(report.shift.ratio)}: the median of"
                 f" {report.shift.benchmarks} benchmarks"
             )
+    bases = {part.source: _base_of(part.report) for part in parts}
+    if len(set(bases.values())) > 1:
+        told = ", ".join(
+            f"{of or 'nothing'} ({source})" for source, of in bases.items()
+        )
+        yield f"the reports were measured beside different base code: {told}"
     for name, judge in _JUDGES.items():
         if len({judge(part.report) for part in parts}) > 1:
             yield f"the reports differ in {name}: the stricter, fail, holds for all"

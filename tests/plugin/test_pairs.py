@@ -1,8 +1,11 @@
 """Both trees measured side by side: real repositories and workers, a fake device."""
 
+import json
 import subprocess
 
 import pytest
+
+from pytest_perfgate.cli import main as main_of_cli
 
 LIBRARY = "FACTOR = {factor}\n"
 BENCH = """\
@@ -105,6 +108,10 @@ def test_what_the_library_does_is_judged(repository, factor, code, verdict):
     assert report["base"]["commit"] == main
     assert "benches/" in report["base"]["overlaid"]
     assert len(report["results"][0]["base_runs"]["iterations"]) == 5
+    # judged again it is the same, and halves of pairs are no baselines
+    last = str(repository.path / ".perfgate" / "last")
+    assert main_of_cli(["gate", last]) == code
+    assert main_of_cli(["accept", last]) == 4
 
 
 def test_pairs_take_turns_and_measure_the_same_number(repository):
@@ -272,6 +279,19 @@ def test_what_is_slower_than_stored_is_confirmed_in_pairs(recorded):
     (one,) = [r for r in report["results"] if r["benchmark"] == ONE]
     assert len(one["confirmation"]["iterations"]) == 5
     assert len(one["base_confirmation"]["iterations"]) == 5
+    last = str(recorded.path / ".perfgate" / "last")
+    assert main_of_cli(["gate", last]) == 1
+    assert main_of_cli(["accept", last]) == 0
+    (stored,) = sessions(recorded, ONE)
+    # the fresh ones took turns with the base
+    assert stored["runs"]["iterations"] == one["runs"]["iterations"]
+    recorded.commit()
+
+
+def sessions(repository, benchmark):
+    """What is stored of a benchmark."""
+    file = json.loads(repository.project.baseline().read_text())
+    return file["benchmarks"][benchmark]["sessions"]
 
 
 def test_where_nothing_is_suspected_no_base_is_checked_out(recorded):
@@ -294,6 +314,11 @@ def test_a_machine_that_became_slower_is_no_regression(recorded):
     (one,) = [r for r in recorded.project.report["results"] if r["benchmark"] == ONE]
     remarks = " ".join(r for j in one["judgements"] for r in j["remarks"])
     assert "baseline-stale" in remarks
+    last = str(recorded.path / ".perfgate" / "last")
+    assert main_of_cli(["gate", last]) == 0
+    assert main_of_cli(["accept", last]) == 0
+    assert len(sessions(recorded, ONE)) == 1  # replaced: nothing is mixed
+    recorded.commit()
 
 
 def test_an_unknown_ref_is_told_before_anything_is_measured(recorded):

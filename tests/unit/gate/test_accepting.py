@@ -90,6 +90,16 @@ def test_a_report_of_which_nothing_can_be_accepted(changes, told):
     assert told in refuse_report(report(measured(), **changes), fake=False)
 
 
+def test_runs_that_took_turns_are_seen_by_themselves():
+    both = {"--perfgate-against": "main", "--perfgate-confirm": "main"}
+    assert not refuse_report(report(measured(), policy=both), fake=False)
+    pairs = measured(base_runs=NEW)
+    assert "took turns" in refuse_report(report(pairs, policy=both), fake=False)
+    update = {"--perfgate-against": "main", "--perfgate-update": "True"}
+    recorded = measured(Outcome.RECORDED)
+    assert not refuse_report(report(recorded, policy=update), fake=False)
+
+
 def test_a_sound_report_can_be():
     assert refuse_report(report(measured()), fake=False) == ""
     fake = replace(environment(), fake=True)
@@ -151,6 +161,14 @@ def test_what_was_recorded_there_is_recorded_here():
     assert decide(measured(Outcome.RECORDED, Reason.SESSION_ADDED)).verdict.reason is (
         Reason.FIRST_SESSION
     )
+
+
+def test_a_baseline_that_fresh_pairs_found_stale_is_replaced():
+    stale = measured(runs=runs(1.3, 1.31, 1.29), base_confirmation=runs(1.3, 1.3))
+    found = decide(stale, stored())
+    assert found.verdict.reason is Reason.REPLACED
+    assert found.verdict.detail == "the stored one is stale: the machine moved"
+    assert len(found.baseline.sessions) == 1
 
 
 def test_doubt_is_refused_unless_forced():
@@ -225,8 +243,8 @@ def test_fresh_runs_count_unless_they_are_of_another_kind():
     fresh = runs(1.2, 1.21)
     slow = measured(Outcome.REGRESSED, confirmation=fresh)
     assert session_of(decide(slow)) == NEW + fresh
-    with_base = {"--perfgate-confirm": "main"}
-    assert session_of(decide(slow, policy=with_base)) == NEW
+    with_base = replace(slow, base_confirmation=fresh)
+    assert session_of(decide(with_base)) == NEW
     again = replace(slow, attempt=2, earlier_runs=3, runs=OLD + NEW)
     assert session_of(decide(again)) == NEW
     # nothing but earlier runs: they are what there is
@@ -289,8 +307,8 @@ def test_what_cannot_tell_the_baselines_apart_does_not():
     count = judgement(metric=Metric(name="ops", unit="1", exact=True))
     for one in (nothing, difference, anchor, count):
         assert not decide(measured(judgements=(base, one)), stored()).refused
-        paired = {"--perfgate-confirm": "main"}
-        assert not decide(measured(judgements=(one,)), here, policy=paired).refused
+        paired = measured(judgements=(one,), base_confirmation=NEW)
+        assert not decide(paired, here).refused
     # a metric that the baseline lacks is no new baseline
     lacking = measured(Outcome.NO_BASELINE, judgements=(judgement(Outcome.UNCHANGED),))
     assert not decide(lacking, stored()).refused

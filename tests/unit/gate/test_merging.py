@@ -6,7 +6,7 @@ import pytest
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.merging import Broken, judge_again, merge
-from pytest_perfgate.model import Outcome, Reason, Shift
+from pytest_perfgate.model import BaseCode, Outcome, Reason, Shift
 from tests.unit.gate.reports import (
     environment,
     judgement,
@@ -262,6 +262,16 @@ def test_an_attempt_that_is_left_out_leaves_one_report_whole():
     assert report.notes[0].startswith("perfgate-x-1/r.json (attempt 1 of x) is left")
     assert report.notes[1:] == ("n",)
     assert report.results == last.report.results
+
+
+def test_base_code_is_kept_where_it_is_one():
+    base, other = (BaseCode(ref="main", commit=commit) for commit in ("c1", "c2"))
+    same = [part(result("a"), base=base), two(result("b"), base=base)]
+    assert judged(*same).report.base == base
+    for another, told in ((other, "c2 (two"), (None, "nothing (two")):
+        report = judged(same[0], two(result("b"), base=another)).report
+        assert report.base is None
+        assert any("c1 (one/report.json), " + told in one for one in report.notes)
 
 
 def test_reports_of_two_commits_are_refused():
