@@ -46,7 +46,9 @@ def comparisons(tmp_path):
             SimpleNamespace(entries=dict.fromkeys(nodeids)),
             SimpleNamespace(of_item=STORED.__getitem__),
             {nodeid: resolve_policy(nodeid, **policy) for nodeid in nodeids},
-            settings=SimpleNamespace(looks=(3, 6, 12), pairing=Pairing(), update=False),
+            settings=SimpleNamespace(
+                looks=(3, 6, 12), pairing=Pairing(), update=False, paired=False
+            ),
             past=PastAttempts(tmp_path, hardware="fake", counting=False),
         )
         return verdicts._look(3, last=True).comparisons
