@@ -28,6 +28,11 @@ CHOSEN_VARIABLE = "_PERFGATE_CHOSEN"
 """Names a file with a list of node ids to a session that a command of ours started."""
 NAN_VARIABLE = "_PERFGATE_NAN"
 """Names, by node id, a benchmark that hands a NaN over and that such a session adds."""
+CHECKOUT_VARIABLE = "_PERFGATE_CHECKOUT"
+"""Names the manifest of a checkout that such a session is to import from, in place
+of the user's own."""
+FOREIGN_VARIABLE = "_PERFGATE_FOREIGN"
+"""Names the file to which it adds what came from the user's checkout all the same."""
 SURVEY_VARIABLE = "_PERFGATE_SURVEY"
 """Names the file into which such a session writes what it collected."""
 

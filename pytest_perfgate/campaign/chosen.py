@@ -2,7 +2,8 @@
 
 `perfgate canary` and `perfgate bisect` load this by `-p`, and workers load it with
 the same arguments: a session then tells what it collected, takes exactly the
-benchmarks that it is told, or gets one more that hands a NaN over.
+benchmarks that it is told, gets one more that hands a NaN over, or takes the library
+from another checkout than the one that is installed.
 
 PYTEST_DONT_REWRITE: no asserts here.
 """
@@ -11,12 +12,20 @@ from __future__ import annotations  # the fixture's class is only named
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_perfgate.protocol import CHOSEN_VARIABLE, NAN_VARIABLE, SURVEY_VARIABLE
+from pytest_perfgate import redirect
+from pytest_perfgate.protocol import (
+    CHECKOUT_VARIABLE,
+    CHOSEN_VARIABLE,
+    FOREIGN_VARIABLE,
+    NAN_VARIABLE,
+    SURVEY_VARIABLE,
+)
 from pytest_perfgate.store import write_atomically
 
 if TYPE_CHECKING:
@@ -57,5 +66,46 @@ def _hand_over_nan(perfgate: PerfGate) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if SURVEY_VARIABLE in os.environ and session.config.getoption("collectonly"):
-        found = [item.nodeid for item in session.items]
-        write_atomically(Path(os.environ[SURVEY_VARIABLE]), json.dumps(found).encode())
+        survey = {
+            "benchmarks": [item.nodeid for item in session.items],
+            "root": str(session.config.rootpath),
+            "ini": str(session.config.inipath or ""),
+        }
+        file = Path(os.environ[SURVEY_VARIABLE])
+        write_atomically(file, json.dumps(survey).encode())
+
+
+# -- the library of another checkout
+
+
+def _trees() -> redirect.Trees | None:
+    """Return from which checkout to which imports are turned over in this process."""
+    if CHECKOUT_VARIABLE not in os.environ:
+        return None
+    own = redirect.Trees.read(os.environ[CHECKOUT_VARIABLE])
+    if redirect.VARIABLE in os.environ:
+        pair = redirect.Trees.read(os.environ[redirect.VARIABLE])
+        if pair.side == "base":
+            return replace(own, base=pair.base, start=pair.start)
+    return own
+
+
+def _turn_over() -> None:
+    """Import from that checkout, from now on: conftests and plugins come later."""
+    trees = _trees()
+    if trees is not None:
+        redirect.install(trees, as_module=False)
+
+
+_turn_over()
+
+
+def pytest_sessionfinish() -> None:
+    trees = _trees()
+    if trees is None or FOREIGN_VARIABLE not in os.environ:
+        return
+    found = redirect.evidence(trees)
+    foreign = [file for _, file in found["foreign"]] + found["mapped"]
+    line = json.dumps(sorted(set(foreign))) + "\n"
+    with Path(os.environ[FOREIGN_VARIABLE]).open("a", encoding="utf-8") as file:
+        file.write(line)

@@ -76,7 +76,7 @@ class Repository:
                 "it in a clone, or compare with stored baselines"
             )
         self.root = Path(done.stdout.rstrip("\n")).resolve()
-        common = self._ask("rev-parse", "--git-common-dir").rstrip("\n")
+        common = self.ask("rev-parse", "--git-common-dir").rstrip("\n")
         self.common = (self.root / common).resolve()  # relative, in a plain clone
 
     # -- which commit
@@ -88,10 +88,10 @@ class Repository:
         ------
         UnknownRef, ShallowClone, UnrelatedHistories
         """
-        tip = self._commit(ref)
+        tip = self.commit(ref)
         if tip is None:
-            raise UnknownRef(self._unknown(ref))
-        if self._commit("HEAD") is None:
+            raise UnknownRef(self.unknown_ref(ref))
+        if self.commit("HEAD") is None:
             raise UnknownRef("HEAD has no commit yet; commit before you compare")
         done = self._run("merge-base", "HEAD", tip)
         if done.returncode == 0:
@@ -106,17 +106,19 @@ class Repository:
             "branched from"
         )
 
-    def _commit(self, ref: str) -> str | None:
+    def commit(self, ref: str) -> str | None:
+        """Return the commit that a ref names; None where there is none."""
         if ref.startswith("-"):  # to git that would be an option
             return None
         done = self._run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
         return done.stdout.strip() if done.returncode == 0 else None
 
-    def _unknown(self, ref: str) -> str:
+    def unknown_ref(self, ref: str) -> str:
+        """Say that a ref names no commit, and what may have been meant."""
         text = f"git knows no commit {ref!r} in {self.root}"
-        remotes = self._ask("remote").split()
+        remotes = self.ask("remote").split()
         there = [f"{remote}/{ref}" for remote in remotes]
-        known = next((name for name in there if self._commit(name)), None)
+        known = next((name for name in there if self.commit(name)), None)
         if known:
             return f"{text}; did you mean {known!r}?"
         if self._is_shallow():
@@ -124,13 +126,22 @@ class Repository:
         return f"{text}; name a branch, tag or commit, or fetch it first"
 
     def _is_shallow(self) -> bool:
-        return self._ask("rev-parse", "--is-shallow-repository").strip() == "true"
+        return self.ask("rev-parse", "--is-shallow-repository").strip() == "true"
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Tell whether a commit is in the history of another, or that one itself."""
+        return self._run("merge-base", "--is-ancestor", older, newer).returncode == 0
+
+    def common_ancestor(self, one: str, other: str) -> str | None:
+        """Return the commit at which two lines parted; None where they never met."""
+        done = self._run("merge-base", one, other)
+        return done.stdout.split()[0] if done.returncode == 0 else None
 
     def head(self) -> str | None:
-        return self._commit("HEAD")
+        return self.commit("HEAD")
 
     def short(self, commit: str) -> str:
-        return self._ask("rev-parse", f"--short={_SHORT}", commit).strip()
+        return self.ask("rev-parse", f"--short={_SHORT}", commit).strip()
 
     # -- what is in it
 
@@ -183,16 +194,23 @@ class Repository:
     def worktrees(self) -> tuple[Path, ...]:
         """Return where git believes to have checkouts; some may be gone."""
         # -z is younger than the git of many machines
-        lines = self._ask("worktree", "list", "--porcelain").split("\n")
+        lines = self.ask("worktree", "list", "--porcelain").split("\n")
         start = "worktree "
         return tuple(Path(one[len(start) :]) for one in lines if one.startswith(start))
 
     # -- asking git
 
     def _list(self, *arguments: str) -> tuple[str, ...]:
-        return tuple(filter(None, self._ask(*arguments).split("\0")))
+        return tuple(filter(None, self.ask(*arguments).split("\0")))
 
-    def _ask(self, *arguments: str) -> str:
+    def ask(self, *arguments: str) -> str:
+        """Return what git says.
+
+        Raises
+        ------
+        WorktreeFailed
+            With what it says where it fails.
+        """
         done = self._run(*arguments)
         if done.returncode:
             raise WorktreeFailed(

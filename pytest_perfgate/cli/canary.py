@@ -294,7 +294,9 @@ def _canary(given: argparse.Namespace) -> int:
             arguments=pytest_arguments((*given.arguments, *given.handed_on)),
             environment=environment_of_sessions(scratch),
         )
-        found = sessions.survey(*(("-k", given.select) if given.select else ()))
+        found = sessions.survey(
+            *(("-k", given.select) if given.select else ())
+        ).benchmarks
         chosen = checks.spread(found, given.benchmarks)
         print(
             f"canary: {len(chosen)} of {counted(len(found), 'benchmark')}", flush=True

@@ -30,6 +30,17 @@ _SPEAKS_FOR_THE_JOB = ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_ENV")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What the user's arguments collect."""
+
+    benchmarks: tuple[str, ...]
+    """Node ids."""
+    root: Path
+    """pytest's rootdir."""
+    ini: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """A session that came to its verdicts."""
 
@@ -55,8 +66,8 @@ class Sessions:
     """The user's own."""
     environment: Mapping[str, str]
 
-    def survey(self, *options: str) -> tuple[str, ...]:
-        """Ask which benchmarks would be measured; nothing is.
+    def survey(self, *options: str) -> Survey:
+        """Ask what would be measured; nothing is.
 
         Raises
         ------
@@ -76,7 +87,12 @@ class Sessions:
             )
         if code:
             raise _broken("collecting the benchmarks", code, said)
-        return tuple(json.loads(answer.read_text(encoding="utf-8")))
+        found = json.loads(answer.read_text(encoding="utf-8"))
+        return Survey(
+            benchmarks=tuple(found["benchmarks"]),
+            root=Path(found["root"]),
+            ini=Path(found["ini"]) if found["ini"] else None,
+        )
 
     def run(
         self,
