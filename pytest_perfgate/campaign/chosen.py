@@ -27,6 +27,7 @@ from pytest_perfgate.protocol import (
     SURVEY_VARIABLE,
 )
 from pytest_perfgate.store import write_atomically
+from pytest_perfgate.trees import Trees
 
 if TYPE_CHECKING:
     from pytest_perfgate.fixture import PerfGate
@@ -78,13 +79,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 # -- the library of another checkout
 
 
-def _trees() -> redirect.Trees | None:
+def _trees() -> Trees | None:
     """Return from which checkout to which imports are turned over in this process."""
     if CHECKOUT_VARIABLE not in os.environ:
         return None
-    own = redirect.Trees.read(os.environ[CHECKOUT_VARIABLE])
+    own = Trees.read(os.environ[CHECKOUT_VARIABLE])
     if redirect.VARIABLE in os.environ:
-        pair = redirect.Trees.read(os.environ[redirect.VARIABLE])
+        pair = Trees.read(os.environ[redirect.VARIABLE])
         if pair.side == "base":
             return replace(own, base=pair.base, start=pair.start)
     return own

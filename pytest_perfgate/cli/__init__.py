@@ -6,12 +6,21 @@ import sys
 from collections.abc import Callable, Sequence
 
 from pytest_perfgate import __version__
-from pytest_perfgate.cli import accept, action, baselines, canary, comment, gate, report
+from pytest_perfgate.cli import (
+    accept,
+    action,
+    baselines,
+    bisect,
+    canary,
+    comment,
+    gate,
+    report,
+)
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 
 USAGE, INTERNAL, INTERRUPTED = 4, 3, 2
 Command = Callable[[argparse.Namespace], int]
-_COMMANDS = (report, gate, accept, comment, baselines, canary, action)
+_COMMANDS = (report, gate, accept, comment, baselines, canary, bisect, action)
 """In the order in which `perfgate --help` lists them."""
 _HANDING_ON = frozenset({"canary", "bisect"})
 
