@@ -198,11 +198,15 @@ def _last_words(said: str) -> str:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Take a request to end for Ctrl-C, so that what was started is ended too."""
+    """Take a request to end for Ctrl-C, so that what was started is ended too.
+
+    Ctrl-C itself as well: a shell lets what it starts in the background ignore it,
+    sessions would inherit that, and then could not be ended in good order.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    kinds = (signal.SIGTERM, signal.SIGHUP)
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {kind: signal.signal(kind, _interrupt) for kind in kinds}
     try:
         yield
