@@ -20,9 +20,11 @@ from pytest_perfgate.cli.bisect_answers import Target
 from pytest_perfgate.cli.bisect_door import Door, Order
 from pytest_perfgate.cli.bisection import Answer, Commit, Found, State, Step, search
 from pytest_perfgate.cli.sessions import ended_by_signals, pytest_arguments
+from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 from pytest_perfgate.reports.escape import one_line, visible
 from pytest_perfgate.reports.figures import cost_text
 from pytest_perfgate.reports.layout import clip, wrap
+from pytest_perfgate.reports.words import counted
 from pytest_perfgate.store import write_atomically
 
 
@@ -58,6 +60,14 @@ def add(commands: Any) -> None:  # noqa: ANN401 (argparse keeps the type private
         "which it fails is skipped",
     )
     parser.add_argument(
+        "--overlay",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="one more file or folder that all commits take from BAD, as helpers of "
+        "the benchmarks (repeatable)",
+    )
+    parser.add_argument(
         "--python",
         default=sys.executable,
         metavar="PATH",
@@ -68,30 +78,37 @@ def add(commands: Any) -> None:  # noqa: ANN401 (argparse keeps the type private
 
 
 def _bisect(given: argparse.Namespace) -> int:
-    arguments = pytest_arguments((*given.benchmarks, *given.handed_on))
     repository = Repository(Path.cwd())
     good, bad = history.resolve(repository, given.good, given.bad)
+    order = Order(
+        good=good,
+        bad=bad,
+        arguments=pytest_arguments((*given.benchmarks, *given.handed_on)),
+        python=given.python,
+        setup=given.setup,
+        overlay=tuple(given.overlay),
+        start=Path.cwd().resolve(),
+    )
     commits = history.between(repository, good, bad, first_parent=given.first_parent)
+    trial = Trial(order, commits)
     with (
         ended_by_signals(),
         tempfile.TemporaryDirectory(prefix="perfgate-bisect-") as name,
     ):
-        order = Order(
-            good=good,
-            bad=bad,
-            arguments=arguments,
-            python=given.python,
-            setup=given.setup,
-            start=Path.cwd(),
-        )
-        door = Door(repository, Path(name).resolve(), order)
-        trial = Trial(door, commits)
-        trial.run()
+        try:
+            trial.run(Door(repository, Path(name).resolve(), order))
+        except (UsageError, StoreUnreachable):
+            raise
+        except PerfGateError as error:  # exit 1 would say that there is nothing
+            print(f"perfgate: {error}", file=sys.stderr)
+            return answers.INVALID
+    for text in trial.lines:
+        indent = "  " if text.startswith("  ") else ""
+        for part in wrap(text.strip(), _width() - len(indent), indent="  "):
+            print(f"{indent}{part}")
     print(f"cost: {cost_text(trial.cost)}")
-    for text in trial.sentences:
-        print(*wrap(text, _width()), sep="\n")
     if given.json:
-        write_atomically(given.json, trial.as_json(good=good, bad=bad))
+        write_atomically(given.json, trial.as_json())
     return trial.code
 
 
@@ -102,42 +119,44 @@ def _width() -> int:
 class Trial:
     """One bisection, told while it goes on."""
 
-    def __init__(self, door: Door, commits: Sequence[Commit]) -> None:
-        self._door = door
+    def __init__(self, order: Order, commits: Sequence[Commit]) -> None:
+        self._order = order
         self._commits = commits
         self._targets: tuple[Target, ...] = ()
-        self.found: Found | None = None
-        self.first: Answer | None = None
+        self._found: Found | None = None
+        self.cost: dict[str, float] = {}
         self.code = 0
-        self.sentences: tuple[str, ...] = ()
+        self.summary = ""
+        self.lines: tuple[str, ...] = ()
 
-    @property
-    def cost(self) -> dict[str, float]:
-        return {name: round(value, 1) for name, value in self._door.cost.items()}
-
-    def run(self) -> None:
+    def run(self, door: Door) -> None:
         """Measure bad, and if it is slower, find out since when."""
         bad = self._commits[0]
         print(
-            f"{len(self._commits)} commits between; first: is BAD slower than GOOD?",
+            f"{counted(len(self._commits), 'commit')} to choose from; is BAD slower "
+            "than GOOD?",
             flush=True,
         )
-        report = self._door.measure_bad(bad)
+        report = door.measure_bad(bad)
         self._targets = answers.regressed(report)
-        if not self._targets:
-            self.code, text = answers.not_regressed(report)
-            self.sentences = (*answers.numbers(report), text)
-            return
-        self.first = answers.answer(report, self._targets)
-        self._tell(Step(commit=bad, answer=self.first), None)
-        names = tuple(dict.fromkeys(one.nodeid for one in self._targets))
-        self.found = search(
+        if self._targets:
+            self._search(door, answers.answer(report, self._targets))
+        else:
+            self.code, self.summary = answers.not_regressed(report)
+            self.lines = (*answers.numbers(report), self.summary)
+        self.cost = {name: round(value, 1) for name, value in door.cost.items()}
+
+    def _search(self, door: Door, first: Answer) -> None:
+        self._tell(Step(commit=self._commits[0], answer=first), None)
+        nodeids = tuple(dict.fromkeys(one.nodeid for one in self._targets))
+        self._found = search(
             self._commits,
-            self.first,
-            lambda commit: self._door.measure(commit, self._targets, names),
+            first,
+            lambda commit: door.measure(commit, self._targets, nodeids),
             tell=self._tell,
         )
-        self.code, self.sentences = answers.conclusion(self.found, self._targets)
+        self.code, self.lines = answers.conclusion(self._found, self._targets)
+        self.summary = self.lines[0]
 
     def _tell(self, step: Step, left: int | None) -> None:
         answer = step.answer
@@ -150,21 +169,21 @@ class Trial:
             for text in wrap(one_line(answer.text), _width() - 4):
                 print(f"    {text}")
         if left:
-            print(f"    {left} to go, at most, unless some are skipped")
+            print(f"    at most {left} to go, unless some are skipped")
         sys.stdout.flush()
 
-    def as_json(self, *, good: str, bad: str) -> bytes:
-        suspects = self.found.suspects if self.found else ()
-        steps = self.found.steps if self.found else ()
+    def as_json(self) -> bytes:
+        suspects = self._found.suspects if self._found else ()
+        steps = self._found.steps if self._found else ()
         tree = {
-            "good": good,
-            "bad": bad,
+            "good": self._order.good,
+            "bad": self._order.bad,
             "found": suspects[0].sha if len(suspects) == 1 else None,
             "suspects": [answers.commit_tree(one) for one in suspects],
             "benchmarks": [answers.target_tree(one) for one in self._targets],
             "steps": [answers.step_tree(one) for one in steps],
             "exit_code": self.code,
-            "summary": " ".join(self.sentences),
+            "summary": self.summary,
             "cost": self.cost,
         }
         text = json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False)

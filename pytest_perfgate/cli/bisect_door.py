@@ -42,6 +42,7 @@ class Order:
     """For pytest."""
     python: str
     setup: str | None
+    overlay: tuple[str, ...]
     start: Path
     """Where the user is."""
 
@@ -75,6 +76,7 @@ class Door:
             start=sessions.folder,
             inifile=survey.ini,
             files=tuple(dict.fromkeys(map(benchmark_file_of, survey.benchmarks))),
+            extra=self._order.overlay,
         )
 
     def _sessions(self, checkout: Checkout, name: str) -> Sessions:
@@ -92,7 +94,7 @@ class Door:
             python=(self._order.python,),
             folder=start,
             scratch=self._scratch,
-            arguments=self._order.arguments,
+            arguments=tuple(map(checkout.said, self._order.arguments)),
             environment={
                 **environment_of_sessions(self._scratch),
                 "TMPDIR": str(self._scratch / "tmp"),
@@ -147,9 +149,7 @@ class Door:
         try:
             ended = self._session(commit, nodeids)
         except (SetupFailed, SessionBroke, UsageError) as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            told = [lines[0], *lines[1:][-_SHOWN:]]
-            return Answer(state=State.SKIPPED, text=" ".join(told))
+            return Answer(state=State.SKIPPED, text=_in_short(str(error)))
         return answers.answer(ended.report, targets)
 
     def _session(self, commit: Commit, nodeids: Sequence[str] | None) -> Ended:
@@ -164,6 +164,7 @@ class Door:
         options = [f"--perfgate-against={self._order.good}"]
         if self._order.setup is not None:
             options.append(f"--perfgate-base-setup={self._order.setup}")
+        options += (f"--perfgate-overlay={path}" for path in self._order.overlay)
         ended = sessions.run("session", *options, chosen=nodeids)
         self._pay(ended)
         self._refuse_foreign()
@@ -190,6 +191,13 @@ class Door:
                 f"{', '.join(files[:_SHOWN])} came from {self._repository.root} and not "
                 "from the commit: something imports by absolute paths"
             )
+
+
+def _in_short(text: str) -> str:
+    """Keep what pytest marks as the error, else the end."""
+    first, *lines = [line.strip() for line in text.splitlines() if line.strip()]
+    marked = [line for line in lines if line.startswith(("E  ", "ERROR: "))]
+    return " ".join([first, *(marked or lines)[-_SHOWN:]])
 
 
 def _roots(start: Path) -> Sequence[str]:

@@ -121,6 +121,16 @@ class Checkout:
         """Return the same place in this checkout."""
         return self.root / path.resolve().relative_to(self._source.root)
 
+    def said(self, argument: str) -> str:
+        """Say an argument of pytest for this checkout: absolute paths are the user's."""
+        file, colons, test = argument.partition("::")
+        path = Path(file)
+        if not path.is_absolute() or not path.resolve().is_relative_to(
+            self._source.root
+        ):
+            return argument
+        return f"{self.place_of(path)}{colons}{test}"
+
 
 class Benchmarks:
     """The benchmarks of one checkout, to be laid over others."""
@@ -133,6 +143,7 @@ class Benchmarks:
         start: Path,
         inifile: Path | None,
         files: Sequence[str],
+        extra: tuple[str, ...],
     ) -> None:
         self._root = checkout.root
         self._overlay = plan(
@@ -142,7 +153,7 @@ class Benchmarks:
                 start=start,
                 inifile=inifile,
                 files=tuple(_with_conftests(rootdir, files)),
-                extra=(),
+                extra=extra,
             )
         )
 
