@@ -26,6 +26,7 @@ from pytest_perfgate.protocol import (
     NAN_VARIABLE,
     SURVEY_VARIABLE,
 )
+from pytest_perfgate.settings import resolve
 from pytest_perfgate.store import write_atomically
 from pytest_perfgate.trees import Trees
 
@@ -71,6 +72,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             "benchmarks": [item.nodeid for item in session.items],
             "root": str(session.config.rootpath),
             "ini": str(session.config.inipath or ""),
+            "overlay": list(resolve(session.config).pairing.overlay),
         }
         file = Path(os.environ[SURVEY_VARIABLE])
         write_atomically(file, json.dumps(survey).encode())

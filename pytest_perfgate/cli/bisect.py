@@ -60,14 +60,6 @@ def add(commands: Any) -> None:  # noqa: ANN401 (argparse keeps the type private
         "which it fails is skipped",
     )
     parser.add_argument(
-        "--overlay",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="one more file or folder that all commits take from BAD, as helpers of "
-        "the benchmarks (repeatable)",
-    )
-    parser.add_argument(
         "--python",
         default=sys.executable,
         metavar="PATH",
@@ -86,7 +78,6 @@ def _bisect(given: argparse.Namespace) -> int:
         arguments=pytest_arguments((*given.benchmarks, *given.handed_on)),
         python=given.python,
         setup=given.setup,
-        overlay=tuple(given.overlay),
         start=Path.cwd().resolve(),
     )
     commits = history.between(repository, good, bad, first_parent=given.first_parent)

@@ -42,7 +42,6 @@ class Order:
     """For pytest."""
     python: str
     setup: str | None
-    overlay: tuple[str, ...]
     start: Path
     """Where the user is."""
 
@@ -73,10 +72,9 @@ class Door:
         return Benchmarks(
             checkout,
             rootdir=survey.root,
-            start=sessions.folder,
             inifile=survey.ini,
             files=tuple(dict.fromkeys(map(benchmark_file_of, survey.benchmarks))),
-            extra=self._order.overlay,
+            extra=survey.overlay,
         )
 
     def _sessions(self, checkout: Checkout, name: str) -> Sessions:
@@ -164,7 +162,6 @@ class Door:
         options = [f"--perfgate-against={self._order.good}"]
         if self._order.setup is not None:
             options.append(f"--perfgate-base-setup={self._order.setup}")
-        options += (f"--perfgate-overlay={path}" for path in self._order.overlay)
         ended = sessions.run("session", *options, chosen=nodeids)
         self._pay(ended)
         self._refuse_foreign()

@@ -34,6 +34,8 @@ from pytest_perfgate.store import BaselineStore, benchmark_file_of, write_atomic
 from pytest_perfgate.units import format_fraction
 
 _CHEAP = ("--perfgate-runs=3:3", "--perfgate-max-time=0.2")
+_NO_BASE = ("-o", "perfgate_against=", "-o", "perfgate_confirm=")
+"""A project may judge in pairs by default; both halves of one would be slowed alike."""
 _ON_SAME_CODE = "--perfgate-slowdown=0%"
 """Keeps a session out of the memory of attempts, as every planted slowdown."""
 _KEPT = "kept"
@@ -291,7 +293,10 @@ def _canary(given: argparse.Namespace) -> int:
         sessions = Sessions(
             folder=Path.cwd(),
             scratch=scratch,
-            arguments=pytest_arguments((*given.arguments, *given.handed_on)),
+            arguments=(
+                *pytest_arguments((*given.arguments, *given.handed_on)),
+                *_NO_BASE,
+            ),
             environment=environment_of_sessions(scratch),
         )
         found = sessions.survey(

@@ -140,7 +140,6 @@ class Benchmarks:
         checkout: Checkout,
         *,
         rootdir: Path,
-        start: Path,
         inifile: Path | None,
         files: Sequence[str],
         extra: tuple[str, ...],
@@ -150,7 +149,6 @@ class Benchmarks:
             Project(
                 root=checkout.root,
                 rootdir=rootdir,
-                start=start,
                 inifile=inifile,
                 files=tuple(_with_conftests(rootdir, files)),
                 extra=extra,

@@ -38,6 +38,8 @@ class Survey:
     root: Path
     """pytest's rootdir."""
     ini: Path | None
+    overlay: tuple[str, ...]
+    """What more belongs to the benchmarks, as the options say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,7 @@ class Sessions:
             benchmarks=tuple(found["benchmarks"]),
             root=Path(found["root"]),
             ini=Path(found["ini"]) if found["ini"] else None,
+            overlay=tuple(found["overlay"]),
         )
 
     def run(

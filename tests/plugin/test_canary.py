@@ -138,6 +138,8 @@ def test_a_gate_that_does_not_see_is_not_alive(make_trial):
         "        config.option.perfgate_slowdown = '0%'\n"
     )
     trial.folder.bench(conftest, "conftest.py")
+    with (trial.path / "tox.ini").open("a") as ini:
+        ini.write("perfgate_confirm = main\n")  # pairs have no say here
     trial.run("--select", "one", "--benchmarks=1", "--", FEW)
     assert trial.code == 1, trial.output
     assert "canary: 1 of 1 benchmark\n" in trial.output

@@ -164,7 +164,6 @@ def test_the_benchmarks_of_one_checkout_are_laid_over_another(
     Benchmarks(
         newest,
         rootdir=newest.root,
-        start=newest.root,
         inifile=None,
         files=("benches/bench_a.py",),
         extra=("tool.py",),
