@@ -150,6 +150,42 @@ def test_the_types_are_those_of_the_action():
             assert default in {"true", "false"}, name
 
 
+def test_the_page_tells_every_input_and_output():
+    page = (ROOT / "docs" / "ci.md").read_text()
+    definition = load(ACTION)
+    for title, names in (
+        ("Inputs", list(definition["inputs"])),
+        ("Outputs", list(definition["outputs"])),
+    ):
+        section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+        first = re.findall(
+            r"^\| (`[^|]+`) \|(?: `?([^|`]*)`? \|)?", section, re.MULTILINE
+        )
+        assert re.findall(r"`([^`]+)`", " ".join(cell for cell, _ in first)) == names
+        if title == "Inputs":
+            for (_, told), one in zip(
+                first, definition["inputs"].values(), strict=True
+            ):
+                default = one.get("default", "")
+                assert told.strip() in {default, "the job's"}, told
+
+
+def test_case_41_the_page_pins_to_the_commit_of_a_tag():
+    assert "git rev-parse v1^{commit}" in (ROOT / "docs" / "ci.md").read_text()
+
+
+def test_case_32_the_page_warns_of_short_secrets():
+    page = (ROOT / "docs" / "ci.md").read_text()
+    section = page.partition("\n## Secrets\n")[2].partition("\n## ")[0]
+    assert "letter or two" in section
+
+
+def test_the_page_links_every_workflow():
+    page = (ROOT / "docs" / "ci.md").read_text()
+    linked = set(re.findall(r"\]\(workflows/([\w.-]+)\)", page))
+    assert linked == {file.name for file in EXAMPLES}
+
+
 def test_the_marketplace_gets_what_it_asks_for():
     definition = load(ACTION)
     assert {"name", "author", "description", "branding"} <= set(definition)

@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
-LANGUAGES = {"python", "sh", "toml", "json", "text"}
+LANGUAGES = {"python", "sh", "toml", "json", "text", "yaml"}
+WORKFLOWS = ROOT / "docs" / "workflows"
 TABLE = "  benchmark "
 EXIT = re.compile(r"\s+# exit (\d+)$")
 QUIET = {"seconds": 0.001, "run_sd": 0.002, "iteration_sd": 0.01}
@@ -120,6 +121,14 @@ class Reader:
 
     def json(self, block, where):
         json.loads(block.text)
+
+    def yaml(self, block, where):
+        """A workflow: one of those that we ship, lint and run, to the letter."""
+        shipped = {file.read_text(): file for file in WORKFLOWS.glob("*.yml")}
+        assert block.text in shipped, f"{where} is none of docs/workflows"
+        schema = "--builtin-schema vendor.github-workflows"
+        file = shipped[block.text]
+        self.shell(f"check-jsonschema {schema} {shlex.quote(str(file))}", where=where)
 
     def text(self, block, where):
         if block.text.startswith(TABLE):
