@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -30,8 +29,11 @@ def make_machine(tmp_path):
 
 
 BENCHES = """
+import library
+
+
 def bench_fast(perfgate):
-    perfgate(lambda: None)
+    perfgate(lambda: library.FACTOR)
 
 
 def bench_slow(perfgate):
@@ -42,21 +44,21 @@ def bench_slow(perfgate):
 @pytest.fixture(scope="session")
 def adopted_project(tmp_path_factory):
     """A project with two benchmarks, their baselines, and a base branch."""
-    from tests.plugin.conftest import Spawned
+    from tests.action.checkout import git
+    from tests.plugin.conftest import INI, Spawned
 
     project = Spawned(tmp_path_factory.mktemp("project"), {})
+    (project.path / "tox.ini").write_text(f"{INI}pythonpath = .\n")
+    (project.path / "library.py").write_text("FACTOR = 1.0\n")
     project.bench(BENCHES)
     project.adopt("benches")
-    (project.path / ".gitignore").write_text(".perfgate/\nfake-device.json\n")
+    ignored = ".perfgate/\n__pycache__/\nfake-device.json\n"
+    (project.path / ".gitignore").write_text(ignored)
     git(project.path, "init", "-q", "-b", "topic")
     git(project.path, "add", "-A")
     git(project.path, "commit", "-q", "-m", "first")
+    git(project.path, "update-ref", "refs/remotes/origin/main", "HEAD")
     return project
-
-
-def git(folder, *arguments):
-    who = ["-c", "user.name=me", "-c", "user.email=me@example.com"]
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True)
 
 
 @pytest.fixture

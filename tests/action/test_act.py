@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.action.events import fork, pull_request, workflow_run
+from tests.action.checkout import git
+from tests.action.events import dispatch, fork, workflow_run
 from tests.action.reports import RED, write
 from tests.action.runner import ROOT, TOKEN, Store
 from tests.action.test_workflows import offer, pull
@@ -82,8 +83,7 @@ def act(tmp_path, hub, stubs, action_folder):
         (folder / ".github" / "workflows").mkdir(parents=True)
         (folder / ".github" / "workflows" / name).write_text(workflow)
         for line in ("init -q -b topic", "add -A", "commit -q -m workflow"):
-            who = ["-c", "user.name=me", "-c", "user.email=me@example.com"]
-            subprocess.run(["git", *who, *line.split()], cwd=folder, check=True)
+            git(folder, *line.split())
         payload = tmp_path / "event.json"
         payload.write_text(json.dumps(event.payload))
         given = {
@@ -142,11 +142,11 @@ def results(told):
     return {one["jobID"]: one["jobResult"] for one in told if "jobResult" in one}
 
 
-def test_a_slow_pull_request_is_measured_and_gated(act, make_project):
+def test_slow_code_is_measured_and_gated(act, make_project):
     project = make_project({"*bench_fast*": {"factor": 1.3}})
     told = act(
         "perf.yml",
-        pull_request(),
+        dispatch(),
         project=project.path,
         environment=project.given,
     )

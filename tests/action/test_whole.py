@@ -1,10 +1,9 @@
 """The whole action on each event: verdict, outputs, summary, annotations, exit."""
 
-import subprocess
-
 import pytest
 
 from pytest_perfgate.model import Outcome
+from tests.action.checkout import git
 from tests.action.events import (
     HEAD_SHA,
     dispatch,
@@ -70,7 +69,8 @@ def measured(make_machine, make_project, hub):
             workspace=project.path,
             environment=project.given,
         )
-        return machine.action(ROOT, {"pytest-args": "benches", **inputs})
+        given = {name.replace("_", "-"): value for name, value in inputs.items()}
+        return machine.action(ROOT, {"pytest-args": "benches"} | given)
 
     return run
 
@@ -87,7 +87,12 @@ def test_a_push_that_changes_nothing_is_green(measured, hub):
 
 
 def test_a_pull_request_that_slows_down_is_red_and_told_of(measured, hub):
-    done = measured(pull_request(), {"*bench_fast*": {"factor": 1.3}})
+    def slow_down(project):
+        (project.path / "library.py").write_text("FACTOR = 1.3\n")
+        git(project.path, "commit", "-q", "-a", "-m", "slow")
+
+    pace = {"*bench_fast*": {"factor_from": "library:FACTOR"}}
+    done = measured(pull_request(), pace, change=slow_down, pytest_args=FAST)
     assert done.outcome == "failure", done.log
     assert done.step("Gate").code == 1
     assert done.outputs["verdict"] == "regressed"
@@ -95,7 +100,7 @@ def test_a_pull_request_that_slows_down_is_red_and_told_of(measured, hub):
     assert done.outputs["comment-state"] == "created"
     (comment,) = hub.comments
     assert "bench_fast" in comment["body"]
-    assert "regressed" in comment["body"]
+    assert "regressed: confirmed</" in comment["body"].replace("**", "</")
     (error,) = told(done, "error")
     assert error.file == "benches/bench_a.py"
 
@@ -105,11 +110,11 @@ def test_without_a_baseline_it_is_not_green(measured):
         for file in (project.path / "baselines").rglob("*.json"):
             file.unlink()
 
-    done = measured(dispatch(), change=forget)
+    done = measured(dispatch(), change=forget, pytest_args=FAST)
     assert done.outcome == "failure", done.log
     assert done.step("Gate").code == 10
     assert done.outputs["verdict"] == "no-baseline"
-    assert done.outputs["missing"] == "2"
+    assert done.outputs["missing"] == "1"
 
 
 # -- each event
@@ -355,8 +360,7 @@ def history(machine, *, shallow):
         *([] if shallow else ["update-ref refs/remotes/origin/main HEAD"]),
         "commit -q --allow-empty -m second",
     ):
-        who = ["-c", "user.name=me", "-c", "user.email=me@example.com"]
-        subprocess.run(["git", *who, *line.split()], cwd=machine.workspace, check=True)
+        git(machine.workspace, *line.split())
 
 
 def test_a_pull_request_is_confirmed_beside_its_base(act):

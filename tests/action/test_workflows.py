@@ -2,12 +2,12 @@
 
 import io
 import os
-import subprocess
 import zipfile
 
 import pytest
 from werkzeug import Response
 
+from tests.action.checkout import git
 from tests.action.events import (
     HEAD_SHA,
     dispatch,
@@ -236,7 +236,7 @@ def test_a_pull_request_that_moved_on_is_left_alone(perf, comment, hub):
     assert hub.comments == []
 
 
-@pytest.mark.parametrize("broken", [502, 403])
+@pytest.mark.parametrize("broken", [403, 404])
 def test_a_github_that_fails_fails_no_job(broken, perf, comment, hub):
     offer(hub, perf(pull_request(), RED).store)
     hub.refuse("GET", "artifacts", broken, {"message": "is locked"})
@@ -287,18 +287,6 @@ def test_another_label_runs_nothing(tmp_path, gh):
     event.payload["label"] = {"name": "documentation"}
     done = Workflow(FOLDER / "perf-regate.yml", tmp_path, event).run()["regate"]
     assert done.outcome == "skipped"
-
-
-def git(folder, *arguments):
-    who = ["-c", "user.name=me", "-c", "user.email=me@example.com"]
-    done = subprocess.run(
-        ["git", *who, *arguments],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout
 
 
 @pytest.fixture
