@@ -13,6 +13,7 @@ from pytest_perfgate.cli import (
     bisect,
     canary,
     comment,
+    doctor,
     gate,
     report,
 )
@@ -20,7 +21,7 @@ from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 
 USAGE, INTERNAL, INTERRUPTED = 4, 3, 2
 Command = Callable[[argparse.Namespace], int]
-_COMMANDS = (report, gate, accept, comment, baselines, canary, bisect, action)
+_COMMANDS = (report, gate, accept, comment, baselines, doctor, canary, bisect, action)
 """In the order in which `perfgate --help` lists them."""
 _HANDING_ON = frozenset({"canary", "bisect"})
 

@@ -212,11 +212,16 @@ def software(device: str, environ: Mapping[str, str] = os.environ) -> Fields:
 
 
 def _governor() -> Fields:
+    named = cpu_governor()
+    return {} if named is None else {"cpu_governor": named}
+
+
+def cpu_governor() -> str | None:
     """Name who decides the CPU's clock, where the kernel says."""
     try:
-        return {"cpu_governor": _GOVERNOR.read_text().strip()}
+        return _GOVERNOR.read_text().strip()
     except OSError:
-        return {}
+        return None
 
 
 def _loaded_versions() -> Fields:

@@ -18,6 +18,8 @@ class Gpu:
     memory_bytes: int | None
     slices: tuple["Gpu", ...] = ()
     """The instances that MIG has cut it into."""
+    problem: str = ""
+    """What the driver says where it would not open it."""
 
 
 def driver_gpus() -> tuple[Gpu, ...]:
@@ -76,8 +78,16 @@ def _find(gpus: tuple[Gpu, ...], entry: str) -> Gpu | None:
 
 
 def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401 (an untyped module)
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    return _described(nvml, handle, slices=tuple(_slices(nvml, handle)))
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        return _described(nvml, handle, slices=tuple(_slices(nvml, handle)))
+    except nvml.NVMLError as error:  # it keeps its place among the others
+        return Gpu(
+            name=f"unusable GPU ({error})",
+            uuid="",
+            memory_bytes=None,
+            problem=str(error),
+        )
 
 
 def _slices(nvml: Any, handle: object) -> Iterator[Gpu]:  # noqa: ANN401 (as above)

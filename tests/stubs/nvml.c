@@ -67,6 +67,7 @@ int nvmlDeviceGetCount_v2(unsigned int *count) {
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, Device *device) {
     if (index >= number("STUB_COUNT", 1)) return INVALID;
+    if (number("STUB_HANDLE", OK)) return (int)number("STUB_HANDLE", OK);
     *device = (Device)(long)(index + 1);
     return OK;
 }
