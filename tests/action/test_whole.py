@@ -156,6 +156,16 @@ def test_case_04_a_fork_gets_its_comment_from_elsewhere(act, hub):
     assert (done.machine.temporary / "perfgate" / "report.json").exists()
 
 
+def test_case_50_dependabot_is_as_a_fork(act, hub):
+    def become_dependabot(machine):
+        machine.given["GITHUB_ACTOR"] = "dependabot[bot]"
+
+    done = act(pull_request(), RED, before=become_dependabot)
+    assert done.outputs["comment-state"] == "pending"
+    assert done.step("Gate").code == 1
+    assert hub.writes() == []
+
+
 def test_case_05_a_token_that_reads_only_changes_no_verdict(act, hub):
     denied = {"message": "Resource not accessible by integration"}
     hub.refuse("POST", ISSUE, 403, denied)
