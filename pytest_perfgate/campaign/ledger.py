@@ -125,9 +125,21 @@ class Entry:
     @property
     def unfit_for_good(self) -> Unfit | None:
         """Return why no run of it can be used, where waiting did not help."""
-        if self.refusal is None and self.unfit_in_a_row > UNFIT_REPEATS:
-            return self.unfit[-1]
+        for half in (self, self.twin):
+            if half is not None and half.unfit_in_a_row > UNFIT_REPEATS:
+                return half.unfit[-1]
         return self.refusal
+
+    @property
+    def unfit_streak(self) -> int:
+        """Count the newest runs, or halves of pairs, that the device spoilt."""
+        theirs = self.twin.unfit_in_a_row if self.twin else 0
+        return max(self.unfit_in_a_row, theirs)
+
+    @property
+    def all_unfit(self) -> tuple[Unfit, ...]:
+        """Return every run that the device spoilt, of a pair's base as well."""
+        return (*self.unfit, *(self.twin.unfit if self.twin else ()))
 
     @property
     def lost_for_good(self) -> bool:

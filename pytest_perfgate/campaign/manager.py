@@ -142,7 +142,7 @@ class Campaign:
 
     def _let_it_recover(self, wanting: Sequence[Entry]) -> None:
         """Wait longer after each run in a row that the device made worthless."""
-        worst = max(entry.unfit_in_a_row for entry in wanting)
+        worst = max(entry.unfit_streak for entry in wanting)
         if not worst:
             return
         pause_s = RECOVERY_S * 2 ** (worst - 1)

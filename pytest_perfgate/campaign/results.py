@@ -121,16 +121,16 @@ def _lost(entry: Entry, losses: Sequence[Loss]) -> BenchmarkResult:
 
 def _unfit(entry: Entry, unfit: Unfit) -> BenchmarkResult:
     told = "; ".join(unfit.evidence)
-    if entry.unfit:
-        told = f"{len(entry.unfit)} runs not used, the last: {told}"
+    if entry.all_unfit:
+        told = f"{len(entry.all_unfit)} runs not used, the last: {told}"
     verdict = Verdict(outcome=Outcome.INVALID, reason=unfit.reason, detail=told)
     return _result(entry, entry.nodeid, verdict)
 
 
 def _nothing(entry: Entry, *, out_of_time: bool) -> Verdict:
-    if entry.unfit:
-        last = entry.unfit[-1]
-        detail = f"{len(entry.unfit)} runs not used; {'; '.join(last.evidence)}"
+    if entry.all_unfit:
+        last = entry.all_unfit[-1]
+        detail = f"{len(entry.all_unfit)} runs not used; {'; '.join(last.evidence)}"
         return Verdict(outcome=Outcome.INVALID, reason=last.reason, detail=detail)
     if entry.losses:
         detail = ", ".join(loss.how for loss in entry.losses)

@@ -365,9 +365,10 @@ def _too_few(entry: Entry, *, least: int, out_of_time: bool) -> Verdict:
         return Verdict(
             outcome=Outcome.INCONCLUSIVE, reason=Reason.OUT_OF_TIME, detail=detail
         )
-    if entry.unfit:
-        last = entry.unfit[-1]
-        detail = f"{detail}; {len(entry.unfit)} not used: {'; '.join(last.evidence)}"
+    if entry.all_unfit:
+        last = entry.all_unfit[-1]
+        told = "; ".join(last.evidence)
+        detail = f"{detail}; {len(entry.all_unfit)} not used: {told}"
         return Verdict(outcome=Outcome.INVALID, reason=last.reason, detail=detail)
     ways = ", ".join(loss.how for loss in entry.losses)
     return Verdict(

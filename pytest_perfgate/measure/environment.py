@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_perfgate.measure.cgroup import Cgroup, own_cgroup
 from pytest_perfgate.measure.cpu_guard import usable_cores
 from pytest_perfgate.measure.device import Device
+from pytest_perfgate.measure.health import DeviceReading
 from pytest_perfgate.model import Environment
 
 Value = str | int | float | bool | None
@@ -79,7 +80,21 @@ def fingerprint(device: Device) -> Environment:
     if device.fake:
         return _fake_environment(device)
     key, fields = hardware(device.name)
-    return Environment(key=key, hardware=fields, software=software(device.name))
+    known = software(device.name)
+    if device.telemetry is not None:
+        known |= gpu_settings(device.telemetry.read())
+    return Environment(key=key, hardware=fields, software=known)
+
+
+def gpu_settings(told: DeviceReading) -> Fields:
+    """Name how the GPU is set, as far as the driver tells."""
+    fields: Fields = {
+        "gpu_ecc": told.ecc,
+        "gpu_mig": told.mig,
+        "gpu_persistence": told.persistence,
+        "gpu_power_limit_w": told.power_limit_w,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _fake_environment(device: Device) -> Environment:

@@ -35,14 +35,16 @@ def ledger():
     return Ledger([own])
 
 
-def measured(benchmark=A, *, evidence=(), iterations=10):
+def measured(benchmark=A, *, evidence=(), iterations=10, unfit=None):
     measurement = Measurement(
         benchmark=benchmark,
         nodeid=A,
         run=1,
         plan=Plan(iterations=iterations, warmup=1),
         samples=(Samples(metric=METRICS["latency"], values=(1.0,) * iterations),),
-        health=Health(disturbed=bool(evidence), evidence=evidence),
+        health=Health(
+            disturbed=bool(evidence) and not unfit, evidence=evidence, unfit=unfit
+        ),
     )
     return {"kind": "measured", "measurement": encode_measurement(measurement)}
 
@@ -205,3 +207,60 @@ def test_what_is_said_twice_is_kept_once_and_the_unknown_ignored(ledger):
     assert list(ledger.notes) == ["n"]
     assert ledger.entries[A].finished
     assert ledger.absent == {"b"}
+
+
+def hot():
+    return measured(unfit=Reason.THROTTLED, evidence=("hot",))
+
+
+def test_a_run_that_the_device_spoilt_is_not_kept(ledger):
+    take(ledger, 1, hot())
+    entry = ledger.entries[A]
+    assert entry.runs == {}
+    assert (entry.attempts, entry.unfit_streak) == (1, 1)
+    assert discarded(entry) == ("run 1: throttled; hot",)
+    take(ledger, 2, measured())
+    assert list(entry.runs) == [2]
+    assert entry.unfit_streak == 0
+    assert len(entry.all_unfit) == 1
+    assert entry.wants(3)
+
+
+def test_one_spoilt_measurement_spoils_the_whole_item_s_run(ledger):
+    take(ledger, 1, measured(), measured(f"{A}::more", unfit=Reason.BUSY))
+    assert ledger.entries[A].runs == {}
+    assert ledger.entries[A].unfit[0].reason is Reason.BUSY
+
+
+def test_four_spoilt_runs_in_a_row_are_the_end(ledger):
+    entry = ledger.entries[A]
+    for run in (1, 2, 3):
+        take(ledger, run, hot())
+    take(ledger, 4, measured())
+    for run in (5, 6, 7):
+        take(ledger, run, hot())
+        assert not entry.finished
+    take(ledger, 8, hot())
+    assert entry.finished
+    assert entry.unfit_for_good.run == 8
+    assert not entry.wants(100)
+
+
+def test_of_a_pair_either_half_can_be_spoilt(ledger):
+    entry = ledger.entries[A]
+    ledger.pair_up([entry])
+    for run in (1, 2, 3, 4):
+        take(ledger, run, measured())
+        take(ledger.base, run, hot())
+    assert entry.complete_runs == {}
+    assert entry.unfit_streak == 4
+    assert entry.unfit_for_good.reason is Reason.THROTTLED
+    assert entry.finished
+    assert "run 4 of the base: throttled; hot" in discarded(entry)
+
+
+def test_a_machine_that_is_refused_measures_nothing(ledger):
+    ledger.refuse(Reason.BUSY, ("held",))
+    entry = ledger.entries[A]
+    assert not entry.wants(3)
+    assert entry.unfit_for_good.evidence == ("held",)

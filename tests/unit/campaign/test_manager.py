@@ -7,7 +7,7 @@ from pytest_perfgate.campaign.ledger import ENDED_SESSION, Ledger
 from pytest_perfgate.campaign.manager import Campaign
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.errors import MeasurementError
-from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Samples
+from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Reason, Samples
 from pytest_perfgate.settings import ItemSettings
 from pytest_perfgate.store import encode_measurement
 
@@ -29,14 +29,16 @@ def own(nodeid, *, isolate=False):
     )
 
 
-def measured(nodeid, run, *, disturbed=False, iterations=10):
+def measured(nodeid, run, *, disturbed=False, unfit=None, iterations=10):
     measurement = Measurement(
         benchmark=nodeid,
         nodeid=nodeid,
         run=run,
         plan=Plan(iterations=iterations, warmup=1),
         samples=(Samples(metric=METRICS["latency"], values=(1.0,) * iterations),),
-        health=Health(disturbed=disturbed, evidence=("busy",) if disturbed else ()),
+        health=Health(
+            disturbed=disturbed, unfit=unfit, evidence=("busy",) if disturbed else ()
+        ),
     )
     return {"kind": "measured", "measurement": encode_measurement(measurement)}
 
@@ -52,6 +54,7 @@ class Workers:
     def __init__(self, **script):
         self.script = script
         self.orders = []
+        self.slept = []
         self.time = 0.0
 
     def __call__(self, order, *, on_record, until):
@@ -72,6 +75,10 @@ class Workers:
                 return self.end(finished=True)
         return self.end(finished=True)
 
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.time += seconds
+
     def play(self, deed, nodeid, run, on_record):
         on_record(report(nodeid, "setup"))
         if deed == "quit":
@@ -82,7 +89,8 @@ class Workers:
             on_record(measured(nodeid, run))
             on_record(report(nodeid, "call", "failed", "boom"))
         else:
-            on_record(measured(nodeid, run, disturbed=deed == "disturb"))
+            unfit = Reason.THROTTLED if deed == "throttle" else None
+            on_record(measured(nodeid, run, disturbed=deed == "disturb", unfit=unfit))
             on_record(report(nodeid, "call"))
         on_record(report(nodeid, "teardown"))
 
@@ -140,6 +148,7 @@ def campaign(workers, judge, nodeids, *, max_total_s=None, isolated=()):
             judge=judge,
             progress=Silent(),
             clock=lambda: workers.time,
+            sleep=workers.sleep,
         ),
         seed=0,
         max_total_s=max_total_s,
@@ -320,3 +329,30 @@ def test_an_interrupted_session_has_its_cost_too():
     with pytest.raises(KeyboardInterrupt):
         gate.measure(LOOKS)
     assert gate.cost.seconds == 4.0
+
+
+def test_a_device_that_throttles_is_given_time():
+    workers = Workers(a={2: "throttle", 3: "throttle", 5: "throttle"})
+    gate = campaign(workers, Judge(), ["a"])
+    gate.measure(LOOKS)
+    # twice as long for the second in a row, and from the start after a sound run
+    assert workers.slept == [5.0, 10.0, 5.0]
+    assert gate.cost.waited_s == 20.0
+    assert len(gate.ledger.entries["a"].runs) == 3
+
+
+def test_a_device_that_never_recovers_is_given_up():
+    workers = Workers(a=dict.fromkeys(range(1, 99), "throttle"))
+    gate = campaign(workers, Judge(), ["a", "b"])
+    gate.measure(LOOKS)
+    assert workers.slept == [5.0, 10.0, 20.0]
+    assert len([o for o in workers.orders if "a" in o.wanted]) == 4
+    assert len(gate.ledger.entries["b"].runs) == 3
+
+
+def test_recovering_takes_no_longer_than_the_session_may():
+    workers = Workers(a=dict.fromkeys(range(1, 99), "throttle"))
+    gate = campaign(workers, Judge(), ["a"], max_total_s=4.0)
+    gate.measure(LOOKS)
+    assert workers.slept == [3.0]
+    assert gate.out_of_time

@@ -17,6 +17,7 @@ from pytest_perfgate.measure.environment import (
     slug,
     software,
 )
+from pytest_perfgate.measure.health import DeviceReading
 
 GIB = 2**30
 
@@ -182,3 +183,12 @@ def test_the_manager_names_its_hardware_without_heavy_imports():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_how_a_gpu_is_set_may_explain_a_change():
+    told = DeviceReading(time_s=0.0, ecc=True, persistence=False, power_limit_w=700.0)
+    assert environment.gpu_settings(told) == {
+        "gpu_ecc": True,
+        "gpu_persistence": False,
+        "gpu_power_limit_w": 700.0,
+    }
