@@ -5,6 +5,7 @@ import pytest
 from pytest_perfgate.model import (
     METRICS,
     Baseline,
+    Health,
     Judgement,
     Metric,
     Outcome,
@@ -28,6 +29,7 @@ LATENCY = METRICS["latency"]
     ("make", "message"),
     [
         (lambda: Metric(name="", unit="s"), "Metric.name=''"),
+        (lambda: Health(unfit=Reason.TOO_NOISY), "Health.unfit=<Reason.TOO_NOISY"),
         (lambda: Samples(metric=LATENCY, values=()), r"Samples.values=\(\)"),
         (
             lambda: Samples(metric=LATENCY, values=(1.0, math.nan)),

@@ -118,3 +118,43 @@ def test_errors_of_the_driver_leave_it_closed(driver):
     with pytest.raises(ZeroDivisionError):
         nvml.driver_gpus()
     assert module.state["open"] == 0
+
+
+@pytest.mark.parametrize(
+    ("installed", "words"),
+    [
+        (None, None),
+        ("12.0.0", None),  # helpers on top of the right one
+        ("11.5.3", "the deprecated distribution pynvml 11.5.3 hides nvidia-ml-py"),
+        ("13.0.1", "the deprecated distribution pynvml 13.0.1 makes torch warn"),
+    ],
+)
+def test_a_distribution_in_the_way_is_told(monkeypatch, installed, words):
+    def version(name):
+        assert name == "pynvml"
+        if installed is None:
+            raise nvml.metadata.PackageNotFoundError(name)
+        return installed
+
+    monkeypatch.setattr(nvml.metadata, "version", version)
+    hint = nvml.packaging_hint()
+    if words is None:
+        assert hint is None
+    else:
+        assert hint.startswith(words)
+        assert "pip uninstall pynvml" in hint
+
+
+def test_a_gpu_that_cannot_be_opened_keeps_its_place(driver):
+    module = driver(names=("A", "B"))
+
+    def open_gpu(index):
+        if index == 0:
+            raise NVMLError("GPU is lost")
+        return index
+
+    module.nvmlDeviceGetHandleByIndex = open_gpu
+    lost, other = nvml.visible_gpus()
+    assert lost.problem == "GPU is lost"
+    assert "GPU is lost" in lost.name
+    assert other.name == "B"

@@ -354,3 +354,31 @@ def test_a_gpu_that_throttles_makes_the_run_unfit(measure):
     assert outcome.health.evidence == (
         "hardware thermal slowdown for 25.0% of the run",
     )
+
+
+def test_the_driver_is_never_asked_inside_a_block(make_fake):
+    device = make_fake(benchmarks={"*": {"gpu": {"sm_mhz": 1410}}})
+    device.begin("b", run=0, slowdown=0.0)
+    order = []
+
+    class Asked(type(device)):
+        @property
+        def telemetry(self):
+            door = super().telemetry
+            read = door.read
+
+            def noted(*, processes=False):
+                order.append("list" if processes else "read")
+                return read(processes=processes)
+
+            door.read = noted
+            return door
+
+        def reading(self, *, closing):
+            order.append("end" if closing else "begin")
+            return super().reading(closing=closing)
+
+    device.__class__ = Asked
+    drive(schedule(device, make_recipe(iterations=600, warmup=7)), Performer(device))
+    two, last = ["begin", "end", "read"] * 2, ["begin", "end", "list"]
+    assert order == ["list", *two, *last]

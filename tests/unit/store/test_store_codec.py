@@ -446,3 +446,18 @@ def test_every_truncation_is_refused(make, kind, name):
     for end in range(0, len(text), 97):
         with pytest.raises(BaselineCorrupt, match=r"truncated|the file is empty"):
             kind.read(text[:end], source="x")
+
+
+def test_a_run_that_the_device_spoilt_travels_with_its_reason(make):
+    spoilt = dataclasses.replace(
+        make.a_measurement().health,
+        unfit=Reason.DEVICE_LOST,
+        repeated_blocks=2,
+        device={"sm_clock_mhz": 1980.0},
+    )
+    measurement = make.a_measurement(health=spoilt)
+    travelled = through_json(encode_measurement(measurement))
+    assert decode_measurement(travelled).health == spoilt
+    travelled["health"]["unfit"] = "too-noisy"
+    with pytest.raises(BaselineCorrupt, match="unfit: expected one of"):
+        decode_measurement(travelled)
