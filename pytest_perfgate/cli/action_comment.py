@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pytest_perfgate.cli.action_edits import edits_of
-from pytest_perfgate.cli.action_log import context_of, say, tell, warn
+from pytest_perfgate.cli.action_log import context_of, only_warned, say, tell, warn
 from pytest_perfgate.cli.action_verdict import collect, rule
 from pytest_perfgate.cli.comment import NO_CHECKOUT
 from pytest_perfgate.cli.pull_request import (
@@ -40,7 +40,9 @@ def comment(env: Mapping[str, str]) -> int:
         policy=Policy(env["PERFGATE_COMMENT"]),
         label=env.get("PERFGATE_ACCEPT_LABEL", ""),
     )
-    result = post(env, context, posting)
+    result = CommentResult(state=State.FAILED)
+    with only_warned("the comment was not written"):
+        result = post(env, context, posting)
     level = Level.NOTICE if result.state is State.PENDING else Level.WARNING
     for told in result.warnings:
         tell(level, told)

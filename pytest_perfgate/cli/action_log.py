@@ -1,6 +1,7 @@
 """What the steps of the action say: to people, and to the runner."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from pytest_perfgate.github.commands import (
     Annotation,
@@ -35,6 +36,16 @@ def tell_all(annotations: Iterable[Annotation]) -> None:
     """Annotate files, as many as the runner shows."""
     for line in annotate(annotations):
         print(line, flush=True)
+
+
+@contextmanager
+def only_warned(what: str) -> Iterator[None]:
+    """Let nothing that fails in here change a verdict that is out already."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 (an error of ours is no regression)
+        told = f"{what}: {type(error).__name__}: {error}; this is a bug, please tell us"
+        warn(told)
 
 
 def context_of(env: Mapping[str, str]) -> Context:

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_perfgate.cli.action_edits import edits_of
-from pytest_perfgate.cli.action_log import context_of, say, tell, tell_all, warn
+from pytest_perfgate.cli.action_log import (
+    context_of,
+    only_warned,
+    say,
+    tell,
+    tell_all,
+    warn,
+)
 from pytest_perfgate.cli.action_verdict import Ruling, collect, rule
 from pytest_perfgate.cli.annotations import report_annotations
 from pytest_perfgate.cli.pull_request import links_of
@@ -42,7 +49,8 @@ def report(env: Mapping[str, str]) -> int:
         tell(Level.ERROR, ruling.sentence)
     say(f"{ruling.verdict}: {ruling.sentence}")
     if judges:
-        tell_everywhere(env, ruling, accepted, context)
+        with only_warned("the report was not told everywhere"):
+            tell_everywhere(env, ruling, accepted, context)
     return 0
 
 

@@ -1,5 +1,7 @@
 """The whole action on each event: verdict, outputs, summary, annotations, exit."""
 
+import shutil
+
 import pytest
 
 from pytest_perfgate.model import Outcome
@@ -458,6 +460,26 @@ def test_a_github_that_does_not_answer_accepts_nothing(act, hub):
 # -- what is written
 
 
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("action_report.tell_everywhere", "told everywhere"),
+        ("action_comment.post", "comment"),
+    ],
+)
+def test_an_error_of_ours_changes_no_verdict(name, lost, act, monkeypatch):
+    def fail(*_):
+        raise KeyError("x\n::error::y")
+
+    monkeypatch.setattr(f"pytest_perfgate.cli.{name}", fail)
+    done = act(pull_request(), GREEN)
+    assert done.outcome == "success", done.log
+    assert done.outputs["verdict"] == "pass"
+    (warning,) = told(done, "warning")
+    assert lost in warning.message
+    assert "KeyError" in warning.message
+
+
 def test_case_33_outputs_come_back_as_they_were(act, hub):
     done = act(push(), of(Outcome.REGRESSED, name="b.py::b[<<EOF\nx=1\nEOF]"))
     assert done.outputs["verdict"] == "regressed"
@@ -465,6 +487,22 @@ def test_case_33_outputs_come_back_as_they_were(act, hub):
         *("verdict", "code", "gate-code", "sentence"),
         *("regressions", "improvements", "missing"),
     }
+
+
+def test_baselines_that_a_pull_request_edits_are_told(act, hub, make_project):
+    project = make_project({})
+    for file in (project.path / "baselines").rglob("*.json"):
+        file.unlink()
+    git(project.path, "commit", "-q", "-a", "-m", "be judged by nothing")
+
+    def check_out(machine):
+        shutil.copytree(project.path, machine.workspace, dirs_exist_ok=True)
+
+    done = act(pull_request(), GREEN, before=check_out)
+    assert done.outputs["comment-state"] == "created"  # green, and not silent
+    for text in (done.summary, hub.comments[0]["body"]):
+        assert "removed" in text
+        assert "fake" in text
 
 
 def test_summary_and_annotations_can_be_left_out(act):
