@@ -6,8 +6,10 @@ between two calls is marked unstable, and not compared.
 """
 
 import gc
+import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +41,8 @@ MOST_OPERATORS = 200_000
 """Above it no trace is made: reading it would take minutes."""
 SETTLED = 3
 """Calls after which lazy state (an optimizer's, say) is there."""
+_SILENT = "99"
+"""Of the levels of torch's profiler: above all of them."""
 _BYTES = frozenset({"bytes_h2d", "bytes_d2h", "peak_memory"})
 _DEFINITIONS = {
     "ops": "leaf-operators/1",
@@ -106,7 +110,8 @@ def take_counts(occasion: Occasion) -> Counted:
             f"one call takes {occasion.typical_s:.3g} s, more than {COSTLIEST_CALL_S:g} s"
         )
     try:
-        with _without_garbage():
+        with _without_garbage(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the timed calls have given them
             return _Counting(occasion=occasion).all()
     except Exception as error:  # noqa: BLE001 (whatever the user's code or torch raises here must not cost the times, which are there already)
         kind = type(error).__name__
@@ -337,6 +342,8 @@ def trace_of(call: Callable[[], object], *, on_gpu: bool) -> Trace:
     from torch.autograd import profiler
     from torch.profiler import ProfilerActivity, supported_activities
 
+    # it announces itself to standard error, which a failing benchmark shows
+    os.environ.setdefault("KINETO_LOG_LEVEL", _SILENT)
     sees_gpu = on_gpu and ProfilerActivity.CUDA in supported_activities()
     with (
         profiler.profile(

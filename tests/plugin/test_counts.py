@@ -42,7 +42,7 @@ def bench_python(perfgate):
 """
 TURNED = {
     "bench_item": ("syncs", "0 → 1"),
-    "bench_layer": ("ops", "2 → 3"),
+    "bench_layer": ("ops", "4 → 6"),
     "bench_activation": ("peak_memory", "16.0 KiB → 32.0 KiB"),
 }
 PROCESSES = 5
@@ -123,3 +123,7 @@ def test_what_did_not_change_turns_nothing_red(results):
 def test_a_failure_names_the_count_and_both_its_values(story):
     assert "regressed: syncs·max +1, allowed +0" in story.output
     assert "baseline 0 (5 runs), now 1 (3 runs)" in story.output
+
+
+def test_what_the_profiler_says_of_itself_stays_out_of_a_failure(story):
+    assert "USDT" not in story.output

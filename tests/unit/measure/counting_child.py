@@ -200,6 +200,13 @@ def main():
     call("broken first", compiled(broken_first), X)
     lstm = torch.nn.LSTM(16, 16)
     call("lstm", lambda: lstm(X))
+    layer = torch.nn.Linear(16, 4)
+
+    def autocast():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return layer(X)
+
+    call("autocast inside", autocast)
     call("random", Random())
     call("moody", moody)
     call("python beside a compiler", sum, range(9))

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,6 +147,12 @@ def test_what_cannot_be_taken_apart_is_named(story):
     assert story["hidden"]["lstm"]["plain"] == ["aten::mkldnn_rnn_layer"]
 
 
+def test_weights_that_are_cast_anew_at_every_call_are_seen(measured):
+    inside = measured["autocast inside"].profile.operators["aten::_to_copy"]
+    assert inside.count == 3  # input, weight and bias
+    assert "aten::_to_copy" not in measured["plain"].profile.operators
+
+
 def test_a_graph_break_is_counted_for_whoever_runs_the_graph(counts):
     assert counts("whole")["graph_breaks"] == 0
     assert counts("broken")["graph_breaks"] == 1
@@ -278,6 +285,17 @@ def test_a_torch_that_would_stay_uncompiled_counts_no_operators(
     assert "ops" not in names
     assert "allocations" in names
     assert "ops were not counted" in found.remarks[0]
+
+
+def test_a_warning_is_no_reason_to_count_nothing(make_occasion):
+    torch = pytest.importorskip("torch")
+    x = torch.ones(2)
+
+    def step():
+        warnings.warn("again", UserWarning, stacklevel=1)
+        return x + 1
+
+    assert values_of(take_counts(make_occasion(call=step)))["ops"] == 1
 
 
 def test_lazy_state_is_there_before_anything_is_counted(make_occasion):
