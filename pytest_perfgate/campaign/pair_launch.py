@@ -36,8 +36,8 @@ class _Needs:
                     peak = max(series.values)
                     self._reserved[side] = max(self._reserved[side], peak)
         if record["kind"] == "environment":
-            total = record["environment"]["hardware"].get("device_memory")
-            self._total = float(total or 0.0)
+            gib = record["environment"]["hardware"].get("gpu_memory_gib")
+            self._total = float(gib or 0.0) * 2**30
 
     def why_not_together(self) -> str:
         """Say why both cannot be alive together; empty where they can."""

@@ -33,6 +33,7 @@ def held_by_twin(ledger: Ledger, run: int) -> str:
             if text and not any(failure.run == run for failure in other.failures):
                 said = said or text
                 _forget(one, run)
+                other.runs.pop(run, None)  # what it measured has no other half
     return said
 
 

@@ -1,7 +1,10 @@
 """Both trees measured side by side: real repositories and workers, a fake device."""
 
 import json
+import socket
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +81,22 @@ class Repository:
         """What a session may not leave: checkouts, and files git would see."""
         trees = self.git("worktree", "list").splitlines()[1:]
         return trees, self.git("status", "--porcelain")
+
+
+def soon(condition):
+    """Wait for other processes, which is over as soon as it is true."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def gone(pid):
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return status.rpartition(")")[2].split()[0] in "ZX"
 
 
 @pytest.fixture
@@ -248,6 +267,68 @@ def test_a_mishap_on_one_side_leaves_the_other_whole(repository, mishap):
     whole = [m for m in repository.project.measurements() if m.benchmark == hurt]
     assert whole  # the candidate's own was measured to its end
     assert sum(whole[0].turns) == whole[0].plan.iterations
+
+
+PORT = """
+import pytest, socket
+
+@pytest.fixture(scope="module")
+def server():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", {port}))
+        yield held
+"""
+
+
+def test_a_port_that_the_twin_holds_is_told_apart(repository):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    source = BENCH.replace("(perfgate)", "(perfgate, server)")
+    repository.project.bench(source + PORT.format(port=port))
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes == {
+        ONE: ("unchanged", "within-budget"),
+        TWO: ("unchanged", "within-budget"),
+    }
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*set-up failed while the other was alive*"])
+
+
+def test_a_killed_manager_leaves_no_tree_and_no_process(repository):
+    """The workers end by themselves, and a janitor removes the checkout."""
+    repository.project.bench(
+        BENCH.replace("library.FACTOR)", "time.sleep(1))").replace(
+            "import library",
+            "import library, os, time\n"
+            "from pathlib import Path\n"
+            "with Path('pids').open('a') as file:\n"
+            "    file.write(f'{os.getpid()}\\n')",
+        )
+    )
+    (repository.path / ".gitignore").write_text(
+        ".perfgate/\n__pycache__/\nfake-device.json\npids\n"
+    )
+    repository.commit()
+    manager = repository.project.start("--perfgate-against=main", "benches")
+    records = repository.path / ".perfgate" / "last" / "runs"
+    soon(lambda: any(b'"open"' in f.read_bytes() for f in records.glob("*.jsonl")))
+    trees = repository.git("worktree", "list").splitlines()
+    assert len(trees) == 2
+    base = Path(trees[1].split()[0])
+    workers = [
+        int(pid)
+        for file in (repository.path / "pids", base / "pids")
+        if file.exists()
+        for pid in file.read_text().split()
+        if int(pid) != manager.pid
+    ]
+    assert workers
+    manager.kill()
+    manager.communicate()
+    soon(lambda: not base.exists())
+    soon(lambda: all(gone(pid) for pid in workers))
 
 
 # confirm mode -----------------------------------------------------------------

@@ -1,0 +1,231 @@
+"""Try pairs on this machine while another process keeps one core busy.
+
+Makes a small repository with a matrix benchmark, an encoder and an interpreted
+one, and measures it with --perfgate-against again and again: with the same code
+on both sides, and with ten percent more work on the candidate's. Prints how often
+which verdict came, how much the numbers of pairs and of single runs spread, and
+what it cost. Takes a minute or two for each session.
+
+    python scripts/paired_trial.py --sessions 10 --json trial.json
+"""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+LIBRARY = '''\
+"""Ten parts of work; the candidate's tree may do eleven."""
+import torch
+
+PARTS = {parts}
+torch.manual_seed(0)
+_left, _right = torch.randn(96, 96), torch.randn(96, 96)
+_layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval()
+_tokens = torch.randn(4, 16, 64)
+
+
+def matrix():
+    for _ in range(PARTS):
+        found = _left @ _right
+    return found
+
+
+@torch.inference_mode()
+def encoder():
+    found = _tokens
+    for _ in range(PARTS):
+        found = _layer(found)
+    return found
+
+
+def interpreted():
+    total = 0
+    for part in range(PARTS):
+        for number in range(2000):
+            total += number ^ part
+    return total
+'''
+BENCH = """\
+import library
+
+
+def bench_matrix(perfgate):
+    perfgate(library.matrix)
+
+
+def bench_encoder(perfgate):
+    perfgate(library.encoder)
+
+
+def bench_interpreted(perfgate):
+    perfgate(library.interpreted)
+"""
+INI = """\
+[pytest]
+pythonpath = .
+perfgate_max_time = {seconds}
+"""
+STATISTICS = ("median", "floor", "p99")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=10, help="of each kind")
+    parser.add_argument("--seconds", type=float, default=0.5, help="perfgate_max_time")
+    parser.add_argument("--idle", action="store_true", help="keep no core busy")
+    parser.add_argument("--json", type=Path, help="write everything that was found")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="paired-trial-"))
+    busy = None if given.idle else subprocess.Popen([sys.executable, "-c", _SPIN])
+    sessions = []
+    try:
+        make_repository(folder, seconds=given.seconds)
+        for number in range(given.sessions):
+            for parts in (10, 11):
+                session = run(folder, parts=parts)
+                sessions.append(session)
+                print(number + 1, describe(session), flush=True)
+    finally:
+        if busy is not None:
+            busy.kill()
+            busy.wait()
+        shutil.rmtree(folder)
+    if given.json:
+        given.json.write_text(json.dumps(sessions))
+    for line in table(sessions):
+        print(line)
+
+
+_SPIN = "while True: sum(range(100000))"
+
+
+def make_repository(folder: Path, *, seconds: float) -> None:
+    (folder / "benches").mkdir()
+    (folder / "benches" / "bench_trial.py").write_text(BENCH)
+    (folder / "pytest.ini").write_text(INI.format(seconds=seconds))
+    (folder / "library.py").write_text(LIBRARY.format(parts=10))
+    (folder / ".gitignore").write_text(".perfgate/\n__pycache__/\n")
+    identity = ("-c", "user.name=trial", "-c", "user.email=trial@example.org")
+    for command in (("init", "-q", "-b", "main"), ("add", "-A")):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    commit = ["git", *identity, "commit", "-q", "-m", "ten parts"]
+    subprocess.run(commit, cwd=folder, check=True)
+
+
+def run(folder: Path, *, parts: int) -> dict[str, Any]:
+    """Make one session; the change is left uncommitted, which is measured too."""
+    (folder / "library.py").write_text(LIBRARY.format(parts=parts))
+    begun = time.monotonic()
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("--perfgate", "--perfgate-against", "main", "benches"),
+        ],
+        cwd=folder,
+        check=False,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    report = json.loads((folder / ".perfgate" / "last" / "report.json").read_text())
+    return {
+        "parts": parts,
+        "seconds": time.monotonic() - begun,
+        "results": {name_of(one): found(one) for one in report["results"]},
+    }
+
+
+def name_of(result: dict[str, Any]) -> str:
+    return str(result["nodeid"]).rpartition("bench_")[2]
+
+
+def found(result: dict[str, Any]) -> dict[str, Any]:
+    columns = {
+        side: result[side]["statistics"].get("latency", {})
+        for side in ("runs", "confirmation", "base_runs", "base_confirmation")
+        if side in result
+    }
+    return {
+        "verdict": f"{result['verdict']['outcome']}: {result['verdict']['reason']}",
+        "pairs": len(result["runs"]["iterations"]),
+        "columns": columns,
+    }
+
+
+def describe(session: dict[str, Any]) -> str:
+    kind = "same code" if session["parts"] == 10 else "+10 %"
+    verdicts = ", ".join(
+        f"{name} {one['verdict']} ({one['pairs']} pairs)"
+        for name, one in session["results"].items()
+    )
+    return f"{kind}: {verdicts}; {session['seconds']:.0f} s"
+
+
+# what it comes to -----------------------------------------------------------
+
+
+def table(sessions: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for parts, kind in ((10, "same code"), (11, "+10 %")):
+        verdicts = Counter(
+            (name, one["verdict"])
+            for session in sessions
+            if session["parts"] == parts
+            for name, one in session["results"].items()
+        )
+        for (name, verdict), count in sorted(verdicts.items()):
+            yield f"{kind:10} {name:12} {verdict:32} {count}"
+    yield ""
+    yield "spread of the log, in percent: of pairs | of single runs × √2"
+    for name in sessions[0]["results"]:
+        cells = "   ".join(
+            f"{statistic} {100 * paired:.1f} | {100 * single:.1f}"
+            for statistic in STATISTICS
+            for paired, single in [spreads(sessions, name, statistic)]
+        )
+        yield f"{name:12} {cells}"
+    seconds = statistics.fmean(session["seconds"] for session in sessions)
+    yield f"{seconds / len(sessions[0]['results']):.0f} s for a benchmark"
+
+
+def spreads(
+    sessions: Sequence[dict[str, Any]], name: str, statistic: str
+) -> tuple[float, float]:
+    """Return the standard deviation between pairs, and what unpaired runs have."""
+    apart, single = [], []
+    for session in sessions:
+        result = session["results"][name]
+        for base, now in halves(result["columns"], statistic):
+            planted = math.log(session["parts"] / 10)
+            own = now[2] if len(now) == 4 else math.log(now[0] / base[0])
+            apart.append(own - planted)
+            single += [math.log(base[0]), math.log(now[0]) - planted]
+    return deviation(apart), math.sqrt(2) * deviation(single)
+
+
+def deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else math.nan
+
+
+def halves(
+    columns: dict[str, Any], statistic: str
+) -> Iterator[tuple[list[float], list[float]]]:
+    for own, base in (("runs", "base_runs"), ("confirmation", "base_confirmation")):
+        ours = columns.get(own, {}).get(statistic, [])
+        theirs = columns.get(base, {}).get(statistic, [])
+        for now, before in zip(ours, theirs, strict=False):
+            if now and before:
+                yield before, now
+
+
+if __name__ == "__main__":
+    main()
