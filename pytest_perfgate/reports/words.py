@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from pytest_perfgate.gate.budgets import is_tail
@@ -214,18 +215,28 @@ def overall(report: Report, *, accepted: bool = False) -> str:
 
     Follows the exit code, which the session's own policy chose: `pass`,
     `improved`, or the outcome that is red. With `accepted` the regressions no
-    longer count: the word is that of what else is red, or `accepted`.
+    longer count: the word is that of what else is red, or `accepted`. Where
+    nothing is red and nothing was found well either, for want of any baseline
+    say, it is the outcome that there is: that is no pass.
     """
     found = {one.verdict.outcome for one in report.results}
     code = report.exit_code
     if accepted and code == 1 and Outcome.REGRESSED in found:
         code = accepted_exit_code(report)
         return _EXITS.get(code, Outcome.ERROR.value) if code else "accepted"
-    if code == 0 and Outcome.IMPROVED in found:
-        return Outcome.IMPROVED.value
+    if code == 0:
+        return _word_of_green(found)
     if code == 1 and Outcome.REGRESSED in found:
         return Outcome.REGRESSED.value
     return _EXITS.get(code, Outcome.ERROR.value)
+
+
+def _word_of_green(found: AbstractSet[Outcome]) -> str:
+    if Outcome.IMPROVED in found:
+        return Outcome.IMPROVED.value
+    if found & {Outcome.UNCHANGED, Outcome.RECORDED}:
+        return "pass"
+    return next((one.value for one in LOOKS if one in found), Outcome.INVALID.value)
 
 
 def accepted_exit_code(report: Report) -> int:

@@ -18,7 +18,7 @@ from tests.action.events import (
 )
 from tests.action.reports import FAST, GREEN, RED, Replay, of, session
 from tests.action.runner import ROOT
-from tests.unit.gate.reports import result
+from tests.unit.gate.reports import RUN, result
 
 ISSUE = "issues/7/comments"
 BOT = {"login": "github-actions[bot]", "type": "Bot"}
@@ -266,6 +266,14 @@ def test_what_the_policy_makes_of_it_is_carried_by_the_report(act):
     policy = {"--perfgate-on-inconclusive": "fail"}
     done = act(push(), of(Outcome.INCONCLUSIVE, policy=policy))
     assert (done.outputs["verdict"], done.step("Gate").code) == ("inconclusive", 13)
+
+
+def test_where_nothing_was_compared_nothing_has_passed(act):
+    policy = {"--perfgate-on-missing": "warn"}
+    new = session(result(FAST, Outcome.NO_BASELINE, runs=(RUN,)), policy=policy)
+    done = act(push(), new)
+    assert (done.outputs["verdict"], done.step("Gate").code) == ("no-baseline", 0)
+    assert [one.kind for one in done.annotations] == ["warning"]
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,8 @@ def test_accepting_regressions_forgives_nothing_else(
     ("code", "outcome", "word", "loud"),
     [
         (0, Outcome.UNCHANGED, "pass", False),
-        (0, Outcome.NO_BASELINE, "pass", False),
+        (0, Outcome.NO_BASELINE, "no-baseline", True),
+        (0, Outcome.INCONCLUSIVE, "inconclusive", True),
         (0, Outcome.IMPROVED, "improved", True),
         (1, Outcome.REGRESSED, "regressed", True),
         (1, Outcome.ERROR, "error", True),
