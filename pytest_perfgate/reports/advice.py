@@ -25,6 +25,11 @@ _TOO_NOISY = (
     "or record more baseline runs"
 )
 
+_CLOCKS = (
+    "the GPU ran at another clock than for the baseline: see to its cooling and power, "
+    "or lock its clocks for both (`--perfgate-lock-clocks`)"
+)
+
 ADVICE: dict[Reason, str] = {
     Reason.FLAGGED: "not confirmed by fresh runs yet; measure again before acting on it",
     Reason.CONFIRMED_WITHOUT_BASE: (
@@ -187,6 +192,8 @@ def _advise(
     """Advise on results of one reason; `told` where the detail is shown beside it."""
     if reason is Reason.TOO_NOISY:
         return _more_runs(results)
+    if all("difference of clocks" in result.verdict.detail for result in results):
+        return _CLOCKS
     text = ADVICE.get(reason, f"see docs/verdicts.md#{reason}")
     fields = differing_fields(results)
     if results[0].verdict.outcome is Outcome.INCOMPARABLE and fields and not told:

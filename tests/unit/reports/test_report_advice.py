@@ -122,3 +122,14 @@ def test_what_the_detail_says_is_not_said_twice(make_report, make_result):
     assert "H100" not in advice(result)
     (step,) = next_steps(make_report([result]))
     assert step.text.startswith("device: H100 → H200: ")
+
+
+def test_other_clocks_are_no_neighbour_s_doing(make_report, make_result):
+    detail = "a difference of clocks, not a regression: +8 % in time"
+    clocks = make_result(
+        "a", Outcome.INCONCLUSIVE, reason=Reason.DISTURBED, detail=detail
+    )
+    assert "--perfgate-lock-clocks" in advice(clocks)
+    other = make_result("b", Outcome.INCONCLUSIVE, reason=Reason.DISTURBED)
+    (step,) = next_steps(make_report([clocks, other]))
+    assert step.text == ADVICE[Reason.DISTURBED]
