@@ -40,6 +40,7 @@ from pytest_perfgate.reports.words import (
     LOOKS,
     QUIET,
     attempts_text,
+    base_text,
     counted,
     counts,
     directions,
@@ -262,7 +263,13 @@ def _verdict_lines(report: Report, around: Around) -> Iterator[str]:
     parts = [f"{LOOKS[one].glyph} {number:,} {one}" for one, number in counts(report)]
     yield f"{total}: {', '.join(parts)}" if parts else total
     yield from filter(
-        None, (directions(report), shift_text(report), attempts_text(report))
+        None,
+        (
+            directions(report),
+            shift_text(report),
+            attempts_text(report),
+            plain(base_text(report)),
+        ),
     )
     told = dict.fromkeys((*around.notes, *report.notes))
     told.pop(report.problem, None)  # it has been said

@@ -20,6 +20,7 @@ from pytest_perfgate.reports.words import (
     LOOKS,
     QUIET,
     attempts_text,
+    base_text,
     counted,
     counts,
     deciding,
@@ -104,7 +105,12 @@ def _context(report: Report) -> Mapping[str, object]:
         "interrupted": report.interrupted,
         "counts": [(LOOKS[one].glyph, one, f"{n:,}") for one, n in counts(report)],
         "total": f"{len(results):,}",
-        "session": (directions(report), shift_text(report), attempts_text(report)),
+        "session": (
+            directions(report),
+            shift_text(report),
+            attempts_text(report),
+            base_text(report),
+        ),
         "listed": [_entry(one, span) for one in listed],
         "folded": [_entry(one, span) for one in folded],
         "steps": [

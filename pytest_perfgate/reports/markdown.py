@@ -16,6 +16,7 @@ from pytest_perfgate.reports.words import (
     LOOKS,
     QUIET,
     attempts_text,
+    base_text,
     counted,
     counts,
     deciding,
@@ -87,7 +88,8 @@ def _opening(report: Report) -> Iterator[str]:
     total = counted(len(report.results), "benchmark")
     parts = [f"{LOOKS[one].glyph} {number:,} {one}" for one, number in counts(report)]
     yield f"{total}: {', '.join(parts)}" if parts else total
-    for text in (directions(report), shift_text(report), attempts_text(report)):
+    told = (directions(report), shift_text(report), attempts_text(report))
+    for text in (*told, markdown(base_text(report))):
         if text:
             yield f"<br>{text}"
     yield ""

@@ -31,6 +31,7 @@ from pytest_perfgate.reports.words import (
     LOOKS,
     QUIET,
     attempts_text,
+    base_text,
     counted,
     counts,
     deciding,
@@ -320,6 +321,7 @@ def _totals(report: Report, width: int) -> Iterator[Line]:
         (directions(report), "light"),
         (shift_text(report), "yellow"),
         (attempts_text(report), "light"),
+        (base_text(report), "light"),
     ):
         if text:
             yield from _prose(text, width, style)

@@ -25,6 +25,7 @@ QUIET = frozenset({Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.RECORDED})
 """Outcomes whose rows may be folded into a count."""
 
 _FEW_RUNS = 3
+_SHORT_COMMIT = 12
 _ABSORBED = "expected to fail (xfail), so it does not fail the session"
 
 GREEN = QUIET | {Outcome.IMPROVED}
@@ -293,6 +294,17 @@ def shift_text(report: Report) -> str:
         f"the machine as a whole is {format_fraction(abs(shift.ratio - 1))} {way} than"
         f" the baselines: the median of {shift.benchmarks:,} benchmarks,"
         f" {shift.share:.0%} of them {way}; {meaning}"
+    )
+
+
+def base_text(report: Report) -> str:
+    """Say which code of the past was measured beside it; empty where none was."""
+    base = report.base
+    if base is None:
+        return ""
+    return (
+        f"measured beside it on this machine: {one_line(base.ref)}, at the merge base "
+        f"{base.commit[:_SHORT_COMMIT]}"
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_perfgate.model import Environment, Outcome, Reason, Shift
+from pytest_perfgate.model import BaseCode, Environment, Outcome, Reason, Shift
 from pytest_perfgate.reports import html, markdown, terminal, words
 from pytest_perfgate.reports.advice import advice
 from pytest_perfgate.reports.failure import failure_text
@@ -165,3 +165,17 @@ def test_notes_and_what_else_failed_are_shown(plain):
         assert "two legs" in text
         assert "b\\x1b" in text.replace("&#92;", "\\")
         assert "the disk is full" in text
+
+
+def test_the_code_measured_beside_it_is_named_everywhere(plain):
+    base = BaseCode(ref="main|`x`", commit="0123456789abcdef")
+    report = replace(plain, base=base)
+    said = (
+        "measured beside it on this machine: main|`x`, at the merge base 0123456789ab"
+    )
+    assert words.base_text(report) == said
+    assert words.base_text(plain) == ""
+    assert said in shown(report)
+    assert "main|`x`" not in markdown.render(report)
+    for render in (markdown.render, html.render):
+        assert "at the merge base 0123456789ab" in render(report)
