@@ -23,6 +23,8 @@ PLUGIN = "pytest_perfgate.campaign.chosen"
 _UNFINISHED = frozenset({2, 3, USAGE})
 """pytest's exit codes of sessions that came to no verdict."""
 _LAST_LINES = 12
+_LOOK_S = 1.0
+_WAITING = "perfgate: waiting"
 _PATIENCE_S = 30.0
 """For a session to end its workers after it was interrupted."""
 _SPEAKS_FOR_THE_JOB = ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_ENV")
@@ -160,7 +162,7 @@ class Sessions:
                 start_new_session=True,  # Ctrl-C reaches it once, through us
             )
             try:
-                code = process.wait()
+                code = _followed(process, log)
             finally:
                 _end(process)
         return code, log.read_text(encoding="utf-8", errors="replace")
@@ -172,6 +174,20 @@ def environment_of_sessions(scratch: Path) -> dict[str, str]:
     kept["PYTHONDONTWRITEBYTECODE"] = "1"
     kept["COVERAGE_FILE"] = str(scratch / "coverage")
     return kept
+
+
+def _followed(process: "subprocess.Popen[bytes]", log: Path) -> int:
+    """Wait for a session; where it waits itself, for the device, hand that on."""
+    told = 0
+    while True:
+        try:
+            return process.wait(timeout=_LOOK_S)
+        except subprocess.TimeoutExpired:
+            said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            waiting = [line for line in said if line.startswith(_WAITING)]
+            for line in waiting[told:]:
+                print(line, file=sys.stderr, flush=True)
+            told = len(waiting)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -224,6 +240,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 _SET_BY_US = (
     "--perfgate-update",
+    "--perfgate-update-force",
     "--perfgate-report",
     "--perfgate-baselines",
     "--perfgate-slowdown",
@@ -243,7 +260,7 @@ def pytest_arguments(given: Sequence[str]) -> tuple[str, ...]:
         For an option that the command itself sets.
     """
     for argument in given:
-        if argument.startswith(_SET_BY_US):
+        if argument.partition("=")[0] in _SET_BY_US:
             raise UsageError(
                 f"{argument!r} cannot be handed on: the command sets it itself; drop it"
             )
