@@ -1,7 +1,9 @@
 """Statistics that are shown and not judged, each with the reason where there is one."""
 
+import math
 from collections.abc import Iterator
 
+from pytest_perfgate.gate.bounds import bar_of
 from pytest_perfgate.gate.budgets import (
     DEFAULT_BUDGET,
     TAIL_IN_RUN,
@@ -32,6 +34,7 @@ from pytest_perfgate.model import (
     Reason,
     Verdict,
 )
+from pytest_perfgate.stats.interval import detectable
 from pytest_perfgate.units import format_fraction
 
 _HOPELESS = 2
@@ -92,13 +95,33 @@ def tail_or_why_not(metric: Metric, gate: Gate, sides: Sides, look: Look) -> str
     if not collect(sides, metric, gate.statistic).baseline:
         return f"{name} is not gated: a sample is the mean of several calls"
     if look.paired:
-        return None
-    seen = recorded_detectable(
-        sides.baseline, metric, gate.statistic, budget=gate.budget, look=look
-    )
+        seen = _paired_detectable(metric, gate, sides, look)
+    else:
+        seen = recorded_detectable(
+            sides.baseline, metric, gate.statistic, budget=gate.budget, look=look
+        )
     if seen is None or seen <= _HOPELESS * gate.budget.value:
         return None
     return (
-        f"{name} is not gated: the baseline lets {look.final_runs} runs see no less"
-        f" than {format_fraction(seen)}, beyond twice the budget"
+        f"{name} is not gated: the {'pairs let' if look.paired else 'baseline lets'}"
+        f" {look.final_runs} {'pairs' if look.paired else 'runs'} see no less than"
+        f" {format_fraction(seen)}, beyond twice the budget"
     )
+
+
+def _paired_detectable(
+    metric: Metric, gate: Gate, sides: Sides, look: Look
+) -> float | None:
+    """Say how small a change of a tail the pairs can see; their spread decides.
+
+    The spread says nothing of the change itself, so that what is gated does not
+    depend on what comes out.
+    """
+    numbers = collect(sides, metric, gate.statistic)
+    values = (*numbers.base_values, *numbers.values)
+    unlike = len(numbers.base_values) != len(numbers.values)
+    if gate.budget.absolute or unlike or len(numbers.values) < 2 or min(values) <= 0:
+        return None
+    found = estimate(numbers, scale_of(metric, gate.budget), look)
+    theta = bar_of(gate.budget).theta
+    return math.expm1(detectable(found, theta=theta, runs=look.final_runs))

@@ -15,6 +15,7 @@ from pytest_perfgate.model import (
     RunSummary,
     Samples,
     Session,
+    Twin,
     Verdict,
 )
 
@@ -40,6 +41,8 @@ LATENCY = METRICS["latency"]
         (lambda: Plan(iterations=1, warmup=0, inner_loop=0), "Plan.inner_loop=0"),
         (lambda: RunStatistic(value=math.inf), "RunStatistic.value=inf"),
         (lambda: RunStatistic(value=1.0, se=-1.0), "RunStatistic.se=-1.0"),
+        (lambda: Twin(log_ratio=math.nan), "Twin.log_ratio=nan"),
+        (lambda: Twin(log_ratio=0.0, se=-1.0), "Twin.se=-1.0"),
         (lambda: RunSummary(iterations=0, statistics={}), "RunSummary.iterations=0"),
         (
             lambda: Session(time="", commit=None, environment_digest="", runs=()),

@@ -555,13 +555,30 @@ def test_four_pairs_carry_no_verdict(make):
     assert not judged.decided
 
 
-def test_a_tail_in_pairs_is_gated_by_its_samples_alone(make):
-    judged = make.judge(
-        make.baseline(tails(make, 8, sd=0.15)),
+def test_a_tail_in_pairs_is_gated_where_their_spread_lets_it_be_seen(make):
+    look = Look(index=2, paired=True)
+    base = tails(make, 8, sd=0.15)
+    steady = make.judge(make.baseline(base), base, look=look)
+    assert of(steady, "p99").gated
+    noisy = make.judge(make.baseline(base), tails(make, 8, sd=0.15, seed=1), look=look)
+    assert not of(noisy, "p99").gated
+    (why,) = of(noisy, "p99").remarks
+    assert why.startswith("P99 is not gated: the pairs let 12 pairs see no less than")
+    named = make.judge(
+        make.baseline(base),
         tails(make, 8, sd=0.15, seed=1),
-        look=Look(index=2, paired=True),
+        look=look,
+        specs=["p99=10%"],
     )
-    assert of(judged, "p99").gated
+    assert of(named, "p99").gated
+
+
+def test_a_tail_of_pairs_that_lack_it_on_one_side_is_judged_as_ever(make):
+    look = Look(index=2, paired=True)
+    base = tails(make, 8, sd=0.15)
+    bare = make.runs(MEDIAN, [1.0] * 8)
+    judged = make.judge(make.baseline(base), bare, look=look)
+    assert not judged.flagged
 
 
 # when to stop -----------------------------------------------------------------

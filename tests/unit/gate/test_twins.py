@@ -10,8 +10,8 @@ from pytest_perfgate.gate.evidence import Sides, collect, estimate, scale_of
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.gate.twins import with_twin
-from pytest_perfgate.model import METRICS, Measurement, Metric, Plan, Samples
+from pytest_perfgate.gate.twins import disturbed_unequally, with_twin
+from pytest_perfgate.model import METRICS, Health, Measurement, Metric, Plan, Samples
 
 LATENCY = METRICS["latency"]
 PLAN = Plan(iterations=6, warmup=0)
@@ -60,6 +60,32 @@ def test_it_is_the_median_over_turns():
 )
 def test_turns_that_do_not_match_say_nothing(base):
     assert twin_of(measured([1.0] * 6), base) is None
+
+
+def test_a_median_of_nothing_has_no_ratio():
+    nothing = measured([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    assert twin_of(measured([1.0] * 6), nothing) is None
+
+
+def shaken(disturbed, *, turns=(2, 2, 2), whole=False):
+    health = Health(blocks=10, disturbed_blocks=disturbed, disturbed=whole)
+    return replace(measured([1.0] * 6, turns=turns), health=health)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "base", "unequal"),
+    [
+        (shaken(9, whole=True), shaken(9, whole=True), False),  # a neighbour of both
+        (shaken(9, whole=True), shaken(5, whole=True), True),
+        (shaken(0), shaken(3), False),
+        (shaken(0), shaken(4), True),
+        # whole runs that alternate are minutes apart
+        (shaken(9, turns=(), whole=True), shaken(9, turns=(), whole=True), True),
+        (shaken(2, turns=()), shaken(2, turns=()), False),
+    ],
+)
+def test_only_unequal_disturbance_spoils_a_pair(candidate, base, unequal):
+    assert disturbed_unequally(candidate, base) is unequal
 
 
 def test_one_value_a_turn_and_several_an_iteration():
