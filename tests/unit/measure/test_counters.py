@@ -253,6 +253,22 @@ def test_without_torch_the_call_is_not_made(make_occasion, monkeypatch):
     assert take_counts(occasion) == NOTHING
 
 
+def test_python_beside_torch_is_called_once_more_and_has_no_counts(
+    make_occasion, monkeypatch
+):
+    pytest.importorskip("torch")
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    calls = []
+    assert take_counts(make_occasion(call=lambda: calls.append(1))) == NOTHING
+    assert calls == [1]
+
+
+def test_python_beside_a_compiler_has_no_counts_either(make_occasion, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setitem(sys.modules, "torch._dynamo", object())
+    assert take_counts(make_occasion(call=lambda: None)) == NOTHING
+
+
 def test_a_call_that_takes_too_long_is_not_made_again(make_occasion, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", object())
     occasion = make_occasion(call=lambda: pytest.fail("called"), typical_s=6.25)
@@ -416,6 +432,21 @@ def test_no_peak_no_utilisation(on_gpu):
 
 def test_what_is_no_model_has_no_utilisation(on_gpu):
     assert "mfu" not in values_of(on_gpu("copies", "copies", per_call_s=0.0))
+
+
+class Blind(BreakBook):
+    """One that was not there when the graphs were made."""
+
+    def of(self, graphs):
+        return None
+
+
+def test_graphs_that_nobody_saw_being_made_have_no_breaks(on_gpu):
+    found = on_gpu("triton", "triton", breaks=Blind())
+    assert "graph_breaks" not in values_of(found)
+    assert found.remarks == (
+        "graph breaks were not counted: a graph was made before anyone watched",
+    )
 
 
 def test_a_truncated_trace_costs_the_counts_alone(on_gpu):

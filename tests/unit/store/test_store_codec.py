@@ -262,6 +262,21 @@ def test_a_wrong_baseline_file_is_refused(make, spoil, path, value, message):
     assert words.endswith("--perfgate-update")
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1], r"operators\[\"aten::addmm\"\]: expected \[count, seconds\], got \[1\]"),
+        ([0.5, 1], r"\[0\]: expected an integer, got 0.5"),
+        ([1, -1], r"\[1\]: expected a number of at least 0, got -1"),
+    ],
+)
+def test_a_wrong_profile_is_refused(make, spoil, value, message):
+    path = ["benchmarks", f"{B}[αβ|1]", "profile", "operators", "aten::addmm"]
+    text = spoil(BASELINE.text(make.a_full_file()), path, value)
+    with pytest.raises(BaselineCorrupt, match=message):
+        BASELINE.read(text, source="b.json")
+
+
 def test_a_session_without_runs_is_refused(make, spoil):
     empty = {
         "iterations": [],
