@@ -19,7 +19,7 @@ from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.base import Base
 from pytest_perfgate.campaign.doors import Doors
 from pytest_perfgate.campaign.foresight import plan_lines
-from pytest_perfgate.campaign.idle import idle_specs
+from pytest_perfgate.campaign.idle import idle_metrics, idle_specs
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign
@@ -477,6 +477,11 @@ class Conduct:
             notes=(
                 *self._ledger.notes,
                 *self._left_out(),
+                *idle_metrics(
+                    self._settings,
+                    {name for result in results for name in result.metrics},
+                    _typed(self._config),
+                ),
                 *((self._past.problem,) if self._past.problem else ()),
             ),
             base=self._base.told,
