@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -19,6 +20,11 @@ TURN_S = 0.02
 _FEWEST_TURNS, _MOST_TURNS = 20, 100
 _PATIENCE_S = 120.0
 _TAIL = 500
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
+"""Threads that wait for one another multiply what a neighbour does: it is the
+machine that is examined, not a library's way to wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +114,7 @@ def _process(device: str) -> Iterator[Callable[[], Turn]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env={**os.environ, **_ONE_THREAD},
         text=True,
     )
 
