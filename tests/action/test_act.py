@@ -148,7 +148,7 @@ def test_slow_code_is_measured_and_gated(act, make_project):
         "perf.yml",
         dispatch(),
         project=project.path,
-        environment=project.given,
+        environment=project.given | {"PYTEST_ADDOPTS": "-k fast"},
     )
     assert results(told) == {"measure": "success", "gate": "failure"}
     put_out = outputs(told)
