@@ -18,7 +18,7 @@ from pytest_perfgate.cli import bisect_answers as answers
 from pytest_perfgate.cli import history
 from pytest_perfgate.cli.bisect_answers import Target
 from pytest_perfgate.cli.bisect_door import Door, Order
-from pytest_perfgate.cli.bisection import Answer, Commit, Found, State, Step, search
+from pytest_perfgate.cli.bisection import Answer, Commit, Found, Step, search
 from pytest_perfgate.cli.sessions import ended_by_signals, pytest_arguments
 from pytest_perfgate.errors import PerfGateError, StoreUnreachable, UsageError
 from pytest_perfgate.reports.escape import one_line, visible
@@ -156,7 +156,7 @@ class Trial:
             words += f" {answers.in_percent(answer.worst)}"
         subject = visible(one_line(step.commit.subject))
         print(clip(f"{step.commit.short} {words}  {subject}", _width()))
-        if answer.state is State.SKIPPED:
+        if answer.text:
             for text in wrap(one_line(answer.text), _width() - 4):
                 print(f"    {text}")
         if left:

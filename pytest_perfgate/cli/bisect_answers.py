@@ -28,6 +28,8 @@ class Target:
     nodeid: str
     statistic: str
     """Metric and statistic."""
+    low: float
+    """How much worse bad is at least: the interval's lower end, a ratio."""
 
 
 def regressed(report: Report) -> tuple[Target, ...]:
@@ -37,6 +39,7 @@ def regressed(report: Report) -> tuple[Target, ...]:
             benchmark=result.benchmark,
             nodeid=result.nodeid,
             statistic=statistic_name(judgement),
+            low=_effect(result, judgement).low,
         )
         for result in report.results
         if result.verdict.outcome is Outcome.REGRESSED
@@ -72,24 +75,43 @@ def numbers(report: Report) -> Iterator[str]:
 def answer(report: Report, targets: Sequence[Target]) -> Answer:
     """Say whether what is looked for is there at the commit that was measured."""
     results = {result.benchmark: result for result in report.results}
-    effects, doubts, bad = [], [], False
+    effects: list[Effect] = []
+    told: dict[State, list[str]] = {state: [] for state in State}
     for target in targets:
         result = results.get(target.benchmark)
         judgement = _judgement(result, target)
         if result is None or judgement is None:
-            doubts.append(_doubt(target, result))
+            told[State.SKIPPED].append(_doubt(target, result))
             continue
         effects.append(_effect(result, judgement))
-        if judgement.outcome is Outcome.REGRESSED:
-            bad = True
-        elif judgement.outcome not in _GREEN:
-            doubts.append(f"{target.benchmark}: {verdict_text(judgement.verdict)}")
-    state = State.SKIPPED if doubts else State.GOOD
-    return Answer(
-        state=State.BAD if bad else state,
-        effects=tuple(effects),
-        text="" if bad else "; ".join(doubts),
-    )
+        state, text = _state(judgement, target)
+        told[state].append(f"{target.benchmark}: {text}" if text else "")
+    for state in (State.BAD, State.SKIPPED, State.GOOD):
+        if told[state]:
+            text = "; ".join(filter(None, told[state]))
+            return Answer(state=state, effects=tuple(effects), text=text)
+    return Answer(state=State.SKIPPED, text="nothing was looked for")
+
+
+def _state(judgement: Judgement, target: Target) -> tuple[State, str]:
+    """Read one statistic; where the gate is in doubt, what is sought may still be clear.
+
+    The gate asks whether a commit is within the budget of good. Here the question is
+    a coarser one: is it like good, or like bad? An interval that holds one of them
+    and leaves the other out answers it.
+    """
+    verdict, found = verdict_text(judgement.verdict), judgement.comparison
+    if judgement.outcome is Outcome.REGRESSED:
+        return State.BAD, ""
+    if judgement.outcome in _GREEN:
+        return State.GOOD, ""
+    if judgement.outcome is Outcome.INCONCLUSIVE and found and not found.absolute:
+        like_good, like_bad = found.low <= 1, found.high >= target.low
+        if like_good and not like_bad:
+            return State.GOOD, f"{verdict}, but like GOOD, and not like BAD"
+        if like_bad and not like_good:
+            return State.BAD, f"{verdict}, but like BAD, and not like GOOD"
+    return State.SKIPPED, verdict
 
 
 def _judgement(result: BenchmarkResult | None, target: Target) -> Judgement | None:
@@ -156,15 +178,12 @@ def _one(found: Found, culprit: Commit, targets: Sequence[Target]) -> Iterator[s
     for told in before:
         if told is not None and told.worst is not None:
             yield f"  its parent: {in_percent(told.worst)}"
-    brought = {
-        (effect.benchmark, effect.statistic)
-        for effect in effects
-        if effect.verdict.startswith(Outcome.REGRESSED)
-    }
+    there = {(effect.benchmark, effect.statistic): effect for effect in effects}
     later = [
         target.benchmark
         for target in targets
-        if (target.benchmark, target.statistic) not in brought
+        if (seen := there.get((target.benchmark, target.statistic))) is None
+        or seen.high < target.low
     ]
     if later:
         yield (

@@ -1,6 +1,7 @@
 """What a session's report says of a commit."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -93,7 +94,19 @@ def test_what_is_looked_for_is_each_statistic_that_regressed(targets):
         (BAD, 1.3, State.BAD, ""),
         (GOOD, 1.01, State.GOOD, ""),
         ((Outcome.IMPROVED, Reason.FASTER), 0.7, State.GOOD, ""),
-        (NOISY, 1.1, State.SKIPPED, "a: inconclusive: too-noisy"),
+        (NOISY, 1.1, State.SKIPPED, "a: inconclusive: too-noisy"),  # like neither
+        (
+            NOISY,
+            1.005,
+            State.GOOD,
+            "a: inconclusive: too-noisy, but like GOOD, and not like BAD",
+        ),
+        (
+            NOISY,
+            1.29,
+            State.BAD,
+            "a: inconclusive: too-noisy, but like BAD, and not like GOOD",
+        ),
     ],
 )
 def test_a_statistic_is_bad_good_or_skipped(targets, kind, ratio, state, text):
@@ -132,13 +145,33 @@ def test_one_of_several_is_enough_to_be_bad_and_all_are_needed_to_be_good():
     assert len(targets) == 2
 
     def state(one, other):
-        results = result("a", one, judgement(one)), result("b", other, judgement(other))
+        kinds = {"a": one, "b": other}
+        results = [result(n, k, judgement(k, 1.1)) for n, k in kinds.items()]
         return answers.answer(report(*results), targets).state
 
     assert state(BAD, NOISY) is State.BAD
     assert state(GOOD, BAD) is State.BAD
     assert state(GOOD, NOISY) is State.SKIPPED
     assert state(GOOD, GOOD) is State.GOOD
+
+
+def test_an_interval_that_holds_both_or_a_difference_tells_nothing(targets):
+    wide = Comparison(
+        baseline=1.0,
+        candidate=1.1,
+        ratio=1.1,
+        low=0.9,
+        high=1.4,
+        p_identity=0.5,
+        baseline_runs=3,
+        candidate_runs=3,
+        spread=0.1,
+        detectable=0.5,
+    )
+    for comparison in (wide, replace(wide, low=0.9, high=1.0, absolute=True)):
+        noisy = judgement(NOISY, comparison=comparison)
+        found = answers.answer(report(result("a", NOISY, noisy)), targets)
+        assert found.state is State.SKIPPED
 
 
 def test_a_judgement_without_numbers_is_told_as_that(targets):
