@@ -314,6 +314,12 @@ class Verdicts:
         return None
 
     def _no_baseline(self) -> Verdict:
+        if self.reference.paired:
+            return Verdict(
+                outcome=Outcome.NO_BASELINE,
+                reason=Reason.NOT_IN_BASE,
+                detail="the base tree measured nothing under this name",
+            )
         others = ", ".join(self._shelf.elsewhere())
         detail = f"stored for {others}" if others else ""
         return Verdict(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_perfgate.cli import main as main_of_cli
+from pytest_perfgate.protocol import RecordReader
 
 LIBRARY = "FACTOR = {factor}\n"
 BENCH = """\
@@ -230,43 +231,133 @@ def test_both_ways_of_pairing_exclude_each_other(repository):
 
 # what one side does costs the other nothing -----------------------------------
 
-MISHAPS = {
-    "skip": "import pytest; pytest.skip('not here')",
-    "raise": "raise RuntimeError('not here')",
-    "die": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-}
+CALM = """\
+FACTOR = 1.0
+CASES = [1, 2]
+NAMES = [None]
+
+def hurt(kind):
+    return None
+"""
+HURT = """\
+import os, signal, threading
+import pytest
+
+FACTOR = 1.0
+CASES = [1]
+NAMES = [None, "again"]
+
+def hurt(kind):
+    if kind == "skip":
+        pytest.skip("not here")
+    if kind in {"set up", "raise"}:
+        raise RuntimeError("not here")
+    if kind == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "hang":
+        threading.Event().wait()
+"""
+MISHAPS = """\
+import library
+import pytest
+
+@pytest.fixture
+def made():
+    library.hurt("set up")
+
+def bench_set_up(perfgate, made):
+    perfgate(lambda: None)
+
+@pytest.mark.perfgate(timeout="1s", iterations=40)
+@pytest.mark.parametrize("kind", ["skip", "raise", "die", "hang"])
+def bench_hurt(perfgate, kind):
+    calls = iter(range(10**9))
+    perfgate(lambda: library.hurt(kind) if next(calls) == 40 else None)
+
+@pytest.mark.parametrize("case", library.CASES)
+def bench_case(perfgate, case):
+    perfgate(lambda: None)
+
+def bench_double(perfgate):
+    for name in library.NAMES:
+        perfgate(lambda: library.FACTOR, name=name)
+
+def bench_one(perfgate):
+    perfgate(lambda: library.FACTOR)
+"""
+HERE = "benches/bench_a.py::bench_"
+SPOILT = ("set_up", "hurt[skip]", "hurt[raise]", "hurt[die]", "hurt[hang]")
 
 
-HURT = (
-    BENCH
-    + "\ndef bench_hurt(perfgate):\n"
-    + "    calls = iter(range(10**9))\n"
-    + "    perfgate(lambda: library.hurt() if next(calls) == 60 else None)\n"
-)
-
-
-@pytest.mark.parametrize("mishap", MISHAPS)
-def test_a_mishap_on_one_side_leaves_the_other_whole(repository, mishap):
-    """The base does it in one benchmark, in the middle of a measurement."""
+def unlike(repository, *, base, candidate):
+    """Let the two trees have different libraries, and the same benchmarks."""
     repository.git("switch", "-q", "main")
-    library = repository.path / "library.py"
-    library.write_text(f"FACTOR = 1.0\ndef hurt():\n    {MISHAPS[mishap]}\n")
-    repository.project.bench(HURT)
+    (repository.path / "library.py").write_text(base)
+    repository.project.bench(MISHAPS)
     repository.commit()
     repository.git("switch", "-q", "feature")
     repository.git("rebase", "-q", "main")
-    library.write_text("FACTOR = 1.0\ndef hurt():\n    return None\n")
+    (repository.path / "library.py").write_text(candidate)
     repository.commit()
+
+
+def test_whatever_happens_in_the_base_the_candidate_is_whole(repository):
+    unlike(repository, base=HURT, candidate=CALM)
+    repository.against("--perfgate-on-missing=warn")
+    outcomes = repository.outcomes
+    spoilt = {HERE + name: ("invalid", "base-not-measured") for name in SPOILT}
+    spoilt[HERE + "case[2]"] = ("invalid", "base-not-measured")
+    whole = ("case[1]", "double", "one")
+    kept = {HERE + name: ("unchanged", "within-budget") for name in whole}
+    assert outcomes == spoilt | kept
+    ours = measured_by(repository, "candidate")
+    assert {HERE + name for name in (*SPOILT, *whole, "case[2]")} == ours
+
+
+def test_whatever_happens_in_the_candidate_the_base_is_whole(repository):
+    unlike(repository, base=CALM, candidate=HURT)
     repository.against()
-    hurt = "benches/bench_a.py::bench_hurt"
-    assert repository.outcomes == {
-        hurt: ("invalid", "base-not-measured"),
-        ONE: ("unchanged", "within-budget"),
-        TWO: ("unchanged", "within-budget"),
+    outcomes = repository.outcomes
+    names = ("case[1]", "double", "one")
+    kept = {outcomes[HERE + name] for name in names}
+    assert kept == {("unchanged", "within-budget")}
+    assert outcomes[HERE + "set_up"] == ("error", "body-raised")
+    assert outcomes[HERE + "hurt[raise]"] == ("error", "body-raised")
+    assert outcomes[HERE + "hurt[skip]"] == ("skipped", "skipped")
+    assert outcomes[HERE + "hurt[die]"] == ("error", "crashed")
+    assert outcomes[HERE + "hurt[hang]"] == ("invalid", "timed-out")
+    assert outcomes[HERE + "double::again"] == ("no-baseline", "not-in-base")
+    theirs = measured_by(repository, "base")
+    assert {HERE + name for name in (*SPOILT, *names)} <= theirs
+
+
+def measured_by(repository, side):
+    """Return what the workers of one tree measured to the end, in any pair."""
+    runs = repository.path / ".perfgate" / "last" / "runs"
+    return {
+        record["measurement"]["benchmark"]
+        for file in runs.glob(f"*-{side}*.records.jsonl")
+        for record in RecordReader(file).read()
+        if record["kind"] == "measured"
+        and sum(record["measurement"]["turns"])
+        == record["measurement"]["plan"]["iterations"]
     }
-    whole = [m for m in repository.project.measurements() if m.benchmark == hurt]
-    assert whole  # the candidate's own was measured to its end
-    assert sum(whole[0].turns) == whole[0].plan.iterations
+
+
+def test_rounds_of_pytest_benchmark_are_judged_in_pairs(repository, monkeypatch):
+    plugins = "pytest_perfgate.plugin,pytest_benchmark.plugin"
+    monkeypatch.setenv("PYTEST_PLUGINS", plugins)
+    repository.project.bench(
+        "import library\n\ndef bench_one(benchmark):\n"
+        "    benchmark(lambda: library.FACTOR)\n"
+    )
+    repository.library(1.3)
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes == {ONE: ("regressed", "confirmed")}
+    assert result.ret == 1
+    found = list(repository.project.measurements())
+    assert len({(m.plan.iterations, m.plan.inner_loop, m.turns) for m in found}) == 1
 
 
 PORT = """
