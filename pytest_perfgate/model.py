@@ -265,6 +265,41 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowIteration:
+    """One iteration that took far longer than its run's others."""
+
+    index: int
+    at_s: float
+    """Measured time of the run before it."""
+    value_s: float
+    known: tuple[str, ...] = ()
+    """What is known of the block it lies in."""
+
+    def __post_init__(self) -> None:
+        _check(self.index >= 0, self, "index", self.index)
+        for name in ("at_s", "value_s"):
+            value = getattr(self, name)
+            _check(math.isfinite(value) and value >= 0, self, name, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowIterations:
+    """The iterations of one run that took longer than `beyond_s`."""
+
+    run: int
+    beyond_s: float
+    rule: str
+    """What the bound is: `2 × P99`, `5 × median`."""
+    count: int
+    worst: tuple[SlowIteration, ...]
+    """The slowest of them, slowest first."""
+
+    def __post_init__(self) -> None:
+        _check(bool(self.worst), self, "worst", self.worst)
+        _check(self.count >= len(self.worst), self, "count", self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """What one process measured of one benchmark: the record a worker sends."""
 
@@ -281,6 +316,8 @@ class Measurement:
     turns: tuple[int, ...] = ()
     """Iterations of each turn, where another process measured in between."""
     profile: Profile | None = None
+    slow: SlowIterations | None = None
+    """None where no iteration stood out."""
 
     def __post_init__(self) -> None:
         _check(all(count >= 1 for count in self.turns), self, "turns", self.turns)
@@ -479,6 +516,54 @@ class Judgement:
         return self.verdict.reason
 
 
+class ClueKind(StrEnum):
+    """What an explanation speaks of."""
+
+    COUNT = "count"
+    KERNEL = "kernel"
+    OPERATOR = "operator"
+    CLOCK = "clock"
+    ENVIRONMENT = "environment"
+    COMMIT = "commit"
+    NOTE = "note"
+    """What could not be compared, or told apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clue:
+    """One thing that differs between baseline and candidate."""
+
+    kind: ClueKind
+    text: str
+    """The whole of it in words, both sides included."""
+    old: str = ""
+    new: str = ""
+    share: float | None = None
+    """Of the slowdown, where that can be computed; above 1 others made up for it."""
+
+    def __post_init__(self) -> None:
+        _check(self.share is None or math.isfinite(self.share), self, "share", self.share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What changed together with a benchmark: possible causes, the strongest first."""
+
+    lines: tuple[Clue, ...]
+
+    def __post_init__(self) -> None:
+        _check(bool(self.lines), self, "lines", self.lines)
+
+    def strongest(self, most: int) -> tuple[Clue, ...]:
+        """Choose a few lines, of as many kinds as there are, in their order."""
+        first: dict[ClueKind, Clue] = {}
+        for line in self.lines:
+            first.setdefault(line.kind, line)
+        rest = [line for line in self.lines if line not in first.values()]
+        chosen = [*first.values(), *rest][:most]
+        return tuple(line for line in self.lines if line in chosen)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkResult:
     """One benchmark's place in a report."""
@@ -516,6 +601,9 @@ class BenchmarkResult:
     """Where it was measured, if elsewhere than its report's environment says."""
     profile: Profile | None = None
     """Of the candidate, to be held against that of its baseline."""
+    explanation: Explanation | None = None
+    slow: tuple[SlowIterations, ...] = ()
+    """Of its runs, where iterations stood out; the worst few of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
