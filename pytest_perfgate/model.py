@@ -542,7 +542,9 @@ class Clue:
     """Of the slowdown, where that can be computed; above 1 others made up for it."""
 
     def __post_init__(self) -> None:
-        _check(self.share is None or math.isfinite(self.share), self, "share", self.share)
+        _check(
+            self.share is None or math.isfinite(self.share), self, "share", self.share
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

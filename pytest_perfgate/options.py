@@ -254,6 +254,15 @@ OPTIONS: tuple[Option, ...] = (
         "folder for the workers' records, raw samples and report.json, relative to rootdir",
         REPORTING,
     ),
+    Option(
+        "explain",
+        "auto|always|never",
+        "auto",
+        "say what changed with a benchmark: counts, operators, clocks, versions, commits; "
+        "auto: for what regressed; always: for all that was judged",
+        REPORTING,
+        choices=("auto", "always", "never"),
+    ),
 )
 
 MARKER_ONLY: tuple[tuple[str, str], ...] = (

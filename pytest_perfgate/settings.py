@@ -67,6 +67,7 @@ class Settings:
     update: bool
     force: bool
     pairing: Pairing
+    explain: str
     given: Mapping[str, str]
     """The options as the user gave them, for the report."""
 
@@ -147,6 +148,7 @@ def resolve(config: pytest.Config) -> Settings:
         ),
         force=bool(config.getoption("perfgate_update_force")),
         pairing=_pairing(config, text),
+        explain=text["explain"],
         given=dict(_given(config)),
     )
 

@@ -18,6 +18,7 @@ from pytest_perfgate.campaign import git, machine, progress, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.base import Base
 from pytest_perfgate.campaign.doors import Doors
+from pytest_perfgate.campaign.explaining import Explaining
 from pytest_perfgate.campaign.foresight import plan_lines
 from pytest_perfgate.campaign.idle import idle_metrics, idle_specs
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
@@ -123,6 +124,12 @@ class Conduct:
         self._failed_otherwise = False
         self._prepared = False
         self._base = Base(config, settings, [own.nodeid for own in planned])
+        self._explaining = Explaining(
+            self._verdicts.reference,
+            when=settings.explain,
+            root=settings.rootdir,
+            base_commit=lambda: self._base.told.commit if self._base.told else None,
+        )
 
     def _policy(self, own: ItemSettings) -> BenchmarkPolicy:
         try:
@@ -281,7 +288,13 @@ class Conduct:
         }
         if self._settings.update and not interrupted:
             results = self._as_recorded(results)
-        self._results = {n: list(worst_first(found)) for n, found in results.items()}
+        self._results = {
+            nodeid: [
+                self._explaining.of(self._ledger.entries[nodeid], one)
+                for one in worst_first(found)
+            ]
+            for nodeid, found in results.items()
+        }
         self._missing = self._gone()
         return self._results
 

@@ -105,6 +105,28 @@ class Reference:
             stored = self._ledger.base.environment
         return compare_environments(stored, now) if stored and now else ()
 
+    def explaining(
+        self, entry: Entry, benchmark: str
+    ) -> tuple[Baseline, tuple[Difference, ...], bool] | None:
+        """Return what explains a verdict best, how it differs, and if it is base code.
+
+        Base code that was measured on this very machine, where there is some; else
+        what is stored.
+        """
+        fresh = self.summaries.fresh(entry, benchmark)
+        base = (
+            base_of(fresh, entry, benchmark) if isinstance(fresh, FreshPairs) else None
+        )
+        now, ledger = self._ledger.environment, self._ledger.base
+        if base is not None and ledger is not None:
+            stored = ledger.environment
+            differ = compare_environments(stored, now) if stored and now else ()
+            return base, differ, True
+        baseline = self.baseline(entry, benchmark)
+        if baseline is None:
+            return None
+        return baseline, self.differences(entry, benchmark), self.paired
+
     # -- whether the base tree was measured at all
 
     def base_problem(self) -> str:

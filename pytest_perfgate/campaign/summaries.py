@@ -115,6 +115,7 @@ def base_of(pairs: FreshPairs, entry: Entry, benchmark: str) -> Baseline | None:
         metrics=definitions(measured),
         sessions=(session,),
         anchor=session,
+        profile=next((one.profile for one in measured if one.profile), None),
     )
 
 

@@ -1,6 +1,6 @@
 """From what the ledger and the shelf hold to verdicts: the judge of a session."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_perfgate.campaign.attempts import PastAttempts
@@ -32,11 +32,14 @@ from pytest_perfgate.model import (
     Profile,
     Reason,
     Shift,
+    SlowIterations,
     Verdict,
 )
 from pytest_perfgate.settings import Settings
 from pytest_perfgate.store.attempts import Evidence
 
+MOST_SLOW = 3
+"""So many slow iterations of a run are in the report; the record has more."""
 CLEAREST = 5
 """So many are confirmed where the machine as a whole seems to have moved."""
 
@@ -248,6 +251,7 @@ class Verdicts:
             ),
             longest_warmup=_longest_warmup(entry, benchmark),
             profile=_profile(entry.all_runs, benchmark),
+            slow=tuple(_slow(entry.all_runs, benchmark)),
             discarded=discarded(entry),
             remarks=(
                 *(judgement.remarks if judgement and baseline else ()),
@@ -355,6 +359,16 @@ def _profile(
     """Return the profile of the first run that has one."""
     found = (run[benchmark].profile for run in measured.values() if benchmark in run)
     return next((profile for profile in found if profile), None)
+
+
+def _slow(
+    measured: Mapping[int, Mapping[str, Measurement]], benchmark: str
+) -> Iterator[SlowIterations]:
+    """Yield what stood out in each run, the worst few of it."""
+    for run in measured.values():
+        slow = run[benchmark].slow if benchmark in run else None
+        if slow is not None:
+            yield replace(slow, worst=slow.worst[:MOST_SLOW])
 
 
 def _incomparable(forbidding: Sequence[Difference], *, hardware: bool) -> Verdict:

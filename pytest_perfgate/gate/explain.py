@@ -156,7 +156,9 @@ def _counts(baseline: Baseline, metrics: Mapping[str, Metric], now: Runs) -> lis
             continue
         worse = (new > old) is (metric.better is Better.LOWER)
         rank = _ORDER.index(name) if name in _ORDER else len(_ORDER)
-        found.append((not worse, rank, _count(baseline.metrics[name], metric, old, new)))
+        found.append(
+            (not worse, rank, _count(baseline.metrics[name], metric, old, new))
+        )
     return [clue for _, _, clue in sorted(found, key=lambda one: one[:2])]
 
 
@@ -285,7 +287,9 @@ def _notes(
 ) -> Iterator[Clue]:
     lacking = _lacking(baseline, result)
     if lacking:
-        yield _note(f"operators were not compared: {lacking} has no profile")
+        yield _note(f"operators were not compared: there is no profile of {lacking}")
+    if history.since.endswith("+dirty"):
+        yield _note("the baseline has changes in it that were never committed")
     if history.problem:
         yield _note(f"commits were not compared: {history.problem}")
 
@@ -293,7 +297,7 @@ def _notes(
 def _lacking(baseline: Baseline, result: BenchmarkResult) -> str:
     """Say which side has no profile where the other has one."""
     if result.profile and not baseline.profile:
-        return "the baseline"
+        return "what it was held against"
     return "the candidate" if baseline.profile and not result.profile else ""
 
 

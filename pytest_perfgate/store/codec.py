@@ -31,6 +31,7 @@ from pytest_perfgate.model import (
     Samples,
 )
 from pytest_perfgate.store.codec_profile import decode_profile, encode_profile
+from pytest_perfgate.store.codec_slow import decode_slow, encode_slow
 from pytest_perfgate.store.fields import Json, Node, Scalar
 from pytest_perfgate.store.layout import tidy
 
@@ -259,7 +260,7 @@ def _unfit(node: Node | None) -> Reason | None:
 
 def encode_measurement(measurement: Measurement) -> Json:
     """Encode one process's measurement, raw samples included."""
-    profile = measurement.profile
+    profile, slow = measurement.profile, measurement.slow
     return present(
         benchmark=measurement.benchmark,
         nodeid=measurement.nodeid,
@@ -273,6 +274,7 @@ def encode_measurement(measurement: Measurement) -> Json:
         remarks=list(measurement.remarks),
         turns=list(measurement.turns) or None,
         profile=None if profile is None else encode_profile(profile),
+        slow=None if slow is None else encode_slow(slow),
     )
 
 
@@ -297,7 +299,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         "clock_tick_s",
         "alone",
         "remarks",
-        optional=("output_digest", "turns", "profile"),
+        optional=("output_digest", "turns", "profile", "slow"),
     )
     return Measurement(
         benchmark=fields["benchmark"].string(),
@@ -315,6 +317,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
             for item in (fields["turns"].items() if "turns" in fields else ())
         ),
         profile=decode_profile(fields.get("profile")),
+        slow=decode_slow(fields["slow"]) if "slow" in fields else None,
     )
 
 

@@ -31,8 +31,13 @@ from pytest_perfgate.store.codec import (
     optional_string,
     present,
 )
+from pytest_perfgate.store.codec_explanation import (
+    decode_explanation,
+    encode_explanation,
+)
 from pytest_perfgate.store.codec_profile import decode_profile, encode_profile
 from pytest_perfgate.store.codec_runs import decode_runs, encode_runs
+from pytest_perfgate.store.codec_slow import decode_slow, encode_slow
 from pytest_perfgate.store.document import Kind
 from pytest_perfgate.store.fields import Json, Node
 from pytest_perfgate.store.migrations import REPORT_STEPS, REPORT_VERSION
@@ -134,6 +139,7 @@ def decode_base(node: Node) -> BaseCode:
 
 def encode_result(result: BenchmarkResult) -> Json:
     environment, profile = result.environment, result.profile
+    explained = result.explanation
     return present(
         benchmark=result.benchmark,
         nodeid=result.nodeid,
@@ -155,6 +161,8 @@ def encode_result(result: BenchmarkResult) -> Json:
         longest_warmup=result.longest_warmup or None,
         environment=None if environment is None else encode_environment(environment),
         profile=None if profile is None else encode_profile(profile),
+        explanation=None if explained is None else encode_explanation(explained),
+        slow=[encode_slow(run) for run in result.slow] or None,
     )
 
 
@@ -176,7 +184,7 @@ def decode_result(node: Node) -> BenchmarkResult:
         "text",
         optional=(
             *("plan", "attempt", "earlier_runs"),
-            *("base_runs", "base_confirmation"),
+            *("base_runs", "base_confirmation", "explanation", "slow"),
             *("absorbed", "metrics", "longest_warmup", "environment", "profile"),
         ),
     )
@@ -211,6 +219,10 @@ def decode_result(node: Node) -> BenchmarkResult:
         longest_warmup=_whole(fields, "longest_warmup", absent=0),
         environment=decode_environment(environment) if environment else None,
         profile=decode_profile(fields.get("profile")),
+        explanation=decode_explanation(fields.get("explanation")),
+        slow=tuple(decode_slow(run) for run in fields["slow"].items())
+        if "slow" in fields
+        else (),
     )
 
 

@@ -41,10 +41,10 @@ def mapping(values, keys=text):
     return st.dictionaries(keys, values, max_size=3)
 
 
-def build(kind, **fields):
+def build(cls, **fields):
     # a field that is new in the model must be stored, and be drawn here
-    assert fields.keys() == {field.name for field in dataclasses.fields(kind)}, kind
-    return st.builds(kind, **fields)
+    assert fields.keys() == {field.name for field in dataclasses.fields(cls)}, cls
+    return st.builds(cls, **fields)
 
 
 scalars = mapping(maybe(text | whole | number | st.booleans()))
@@ -100,6 +100,40 @@ profiles = build(
     operators_s=from_zero,
     kernels_s=from_zero,
 )
+slow_iterations = build(
+    model.SlowIteration,
+    index=count,
+    at_s=from_zero,
+    value_s=from_zero,
+    known=texts,
+)
+
+
+@st.composite
+def slows(draw):
+    worst = draw(st.lists(slow_iterations, min_size=1, max_size=2).map(tuple))
+    drawn = build(
+        model.SlowIterations,
+        run=whole,
+        beyond_s=from_zero,
+        rule=text,
+        count=count.map(lambda more: len(worst) + more),
+        worst=st.just(worst),
+    )
+    return draw(drawn)
+
+
+clues = build(
+    model.Clue,
+    kind=st.sampled_from(list(model.ClueKind)),
+    text=text,
+    old=text,
+    new=text,
+    share=maybe(number),
+)
+explanations = build(
+    model.Explanation, lines=st.lists(clues, min_size=1, max_size=3).map(tuple)
+)
 measurements = build(
     model.Measurement,
     benchmark=text,
@@ -114,6 +148,7 @@ measurements = build(
     remarks=texts,
     turns=st.lists(st.integers(1, 2**40), max_size=3).map(tuple),
     profile=maybe(profiles),
+    slow=maybe(slows()),
 )
 twins = build(model.Twin, log_ratio=number, se=from_zero)
 
@@ -251,6 +286,8 @@ def results(draw):
         longest_warmup=count,
         environment=maybe(environments),
         profile=maybe(profiles),
+        explanation=maybe(explanations),
+        slow=st.lists(slows(), max_size=2).map(tuple),
     )
     return draw(drawn)
 
