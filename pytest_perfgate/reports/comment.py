@@ -20,6 +20,7 @@ from pytest_perfgate.reports.comment_parts import (
     Text,
     accept,
     edit_row,
+    explanations,
     facts,
     footer,
     reproduce,
@@ -308,7 +309,11 @@ def _page(
     )
     if not told.texts:
         return page
-    page = replace(page, facts=tuple(facts(report)), texts=tuple(texts(results)))
+    page = replace(
+        page,
+        facts=tuple(facts(report)),
+        texts=(*explanations(results), *texts(results)),
+    )
     if not told.quiet:
         return page
     quiet = [one for one in results if one.verdict.outcome in QUIET]

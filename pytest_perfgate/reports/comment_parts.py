@@ -8,7 +8,9 @@ from pytest_perfgate.model import BenchmarkResult, Outcome, Report
 from pytest_perfgate.reports import figures
 from pytest_perfgate.reports.advice import UPDATE
 from pytest_perfgate.reports.around import Around, BaselineEdit, Links, plain
-from pytest_perfgate.reports.comment_rows import FEW, of_outcome
+from pytest_perfgate.reports.comment_rows import FEW, STRONGEST, of_outcome
+from pytest_perfgate.reports.escape import one_line
+from pytest_perfgate.reports.explained import all_lines
 from pytest_perfgate.reports.words import GREEN, QUIET, machines, title
 from pytest_perfgate.units import format_change, format_value
 
@@ -20,7 +22,7 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """What a body or a crash said."""
+    """What a body or a crash said, or all that changed with a benchmark."""
 
     name: str
     reason: str
@@ -61,6 +63,16 @@ class Edit:
     old: str
     new: str
     change: str
+
+
+def explanations(results: Sequence[BenchmarkResult]) -> Iterator[Text]:
+    """Give all that changed with a benchmark, where its row has no room for it."""
+    told = [(one, lines) for one in results if len(lines := all_lines(one)) > STRONGEST]
+    for result, lines in told[:_MOST_TEXTS]:
+        text = "\n".join(map(one_line, lines))
+        yield Text(
+            name=title(result), reason="what changed with it", text=text[:_MOST_TEXT]
+        )
 
 
 def texts(results: Sequence[BenchmarkResult]) -> Iterator[Text]:

@@ -7,6 +7,7 @@ from pytest_perfgate.model import BenchmarkResult, Judgement, Outcome
 from pytest_perfgate.reports import figures
 from pytest_perfgate.reports.advice import difference_text
 from pytest_perfgate.reports.around import Accepted, Around, plain
+from pytest_perfgate.reports.explained import strongest
 from pytest_perfgate.reports.words import (
     GREEN,
     LOOKS,
@@ -19,6 +20,8 @@ from pytest_perfgate.reports.words import (
 )
 
 FEW = 20
+STRONGEST = 3
+"""Lines of an explanation in the table; all of them are folded below it."""
 _MOST_NOTES = 6
 _UNDECIDED = (
     Outcome.ERROR,
@@ -172,8 +175,9 @@ def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
     """Complete the verdict: its detail, what changed with it, what was remarked."""
     if result.verdict.detail:
         yield result.verdict.detail
-    for difference in result.differences:
-        yield difference_text(difference)
+    yield from strongest(result, STRONGEST)
+    if result.explanation is None:
+        yield from map(difference_text, result.differences)
     yield from remarks_of(result) + (main.remarks if main else ())
     for text in result.discarded:
         yield f"not used: {text}"

@@ -10,6 +10,7 @@ from pytest_perfgate.reports.advice import (
 )
 from pytest_perfgate.reports.escape import one_line as flat
 from pytest_perfgate.reports.escape import visible
+from pytest_perfgate.reports.explained import strongest
 from pytest_perfgate.reports.words import (
     counted,
     deciding,
@@ -20,6 +21,7 @@ from pytest_perfgate.reports.words import (
 )
 
 _MOST_DIFFERENCES = 8
+_STRONGEST = 3
 
 
 def one_line(result: BenchmarkResult) -> str:
@@ -95,6 +97,13 @@ def _also(judgement: Judgement) -> str:
 
 def _differences(result: BenchmarkResult) -> Iterator[str]:
     """List what differs; what forbids a comparison is in the advice already."""
+    explanation = result.explanation
+    if explanation is not None:
+        told = strongest(result, _STRONGEST)
+        yield from map(flat, told)
+        if len(explanation.lines) > len(told):
+            yield f"and {len(explanation.lines) - len(told)} more, in the report"
+        return
     causes = [one for one in result.differences if not one.forbids]
     for difference in causes[:_MOST_DIFFERENCES]:
         yield f"changed with it: {difference_text(difference)}"

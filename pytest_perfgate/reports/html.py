@@ -13,8 +13,9 @@ from pytest_perfgate.model import (
     RunSummary,
 )
 from pytest_perfgate.reports import figures
-from pytest_perfgate.reports.advice import difference_text, next_steps
+from pytest_perfgate.reports.advice import next_steps
 from pytest_perfgate.reports.escape import one_line, visible
+from pytest_perfgate.reports.explained import slow_lines, what_differs
 from pytest_perfgate.reports.plot import HEIGHT, WIDTH, Plot, plot, scale
 from pytest_perfgate.reports.words import (
     LOOKS,
@@ -65,7 +66,9 @@ class _Entry:
 
     rows: tuple[_Row, ...]
     text: str
+    changed_title: str
     changed: tuple[str, ...]
+    slow: tuple[str, ...]
     runs: _Runs | None
     plan: str
     count: str
@@ -134,7 +137,11 @@ def _entry(result: BenchmarkResult, span: float) -> _Entry:
             *(_row(judgement, span) for judgement in rest),
         ),
         text="\n".join(visible(line.expandtabs()) for line in result.text.splitlines()),
-        changed=tuple(difference_text(one) for one in result.differences),
+        changed_title="Changed with it, the strongest first"
+        if result.explanation
+        else "Differs from the baseline",
+        changed=tuple(map(one_line, what_differs(result))),
+        slow=tuple(map(one_line, slow_lines(result))),
         runs=_runs(result),
         plan=_plan(result),
         count=_count(result),
@@ -181,8 +188,13 @@ def _count(result: BenchmarkResult) -> str:
         parts.append(counted(len(result.runs), "run"))
     if result.confirmation:
         parts.append(f"{len(result.confirmation):,} to confirm")
-    if result.differences:
+    if result.explanation:
+        parts.append("what changed with it")
+    elif result.differences:
         parts.append(counted(len(result.differences), "difference"))
+    if result.slow:
+        slow = sum(run.count for run in result.slow)
+        parts.append(counted(slow, "slow iteration"))
     return ", ".join(parts) or ("what it said" if result.text else "")
 
 

@@ -11,6 +11,7 @@ from pytest_perfgate.reports.escape import (
     markdown_code,
     markdown_prose,
 )
+from pytest_perfgate.reports.explained import all_lines, strongest
 from pytest_perfgate.reports.words import (
     GREEN,
     LOOKS,
@@ -42,6 +43,7 @@ _HEAD = (
     "sees",
 )
 _ALIGN = ("---", "---", "---", "---", "--:", "--:", "---", "--:", "--:")
+_STRONGEST = 3
 _MOST_TEXT = 4000
 """Characters kept of what one body said; its whole text is in the log."""
 
@@ -70,6 +72,7 @@ def render(report: Report, *, most_rows: int | None = None) -> str:
         *_folded(quiet),
         *((f"… and {left_out:,} more, not listed.", "") if left_out else ()),
         *_next(report),
+        *_explanations(listed),
         *_texts(loud),
         *_closing(report),
     )
@@ -155,6 +158,7 @@ def _numbers(found: figures.Figures | None) -> tuple[str, ...]:
 
 def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
     yield from _detail(result.verdict.detail)
+    yield from map(markdown, strongest(result, _STRONGEST))
     for remark in remarks_of(result) + (main.remarks if main else ()):
         yield markdown(remark)
     for text in result.discarded:
@@ -189,6 +193,20 @@ def _next(report: Report) -> Iterator[str]:
         yield f"- **{head}**: {markdown_prose(step.text)}"
     if steps:
         yield ""
+
+
+def _explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """List all that changed, where the table has no room for it."""
+    for result in results:
+        lines = all_lines(result)
+        if len(lines) > _STRONGEST:
+            name = markdown_code(title(result))
+            yield f"<details><summary>{name}: what changed with it</summary>"
+            yield ""
+            yield from (f"- {markdown(line)}" for line in lines)
+            yield ""
+            yield "</details>"
+            yield ""
 
 
 def _texts(results: Sequence[BenchmarkResult]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pytest_perfgate.model import BenchmarkResult, Judgement, Outcome, Report
 from pytest_perfgate.reports import figures
 from pytest_perfgate.reports.advice import next_steps
 from pytest_perfgate.reports.escape import one_line
+from pytest_perfgate.reports.explained import slow_lines, strongest
 from pytest_perfgate.reports.layout import (
     Line,
     Segment,
@@ -168,15 +169,17 @@ def _cells(found: figures.Figures | None) -> dict[str, str]:
 def _notes(
     result: BenchmarkResult, main: Judgement | None, *, verbose: bool
 ) -> tuple[str, ...]:
-    """Collect what completes a verdict: its detail, remarks, runs not used."""
+    """Collect what completes a verdict: detail, causes, remarks, runs not used."""
     told = result.verdict.outcome not in GREEN or verbose
     detail = (result.verdict.detail,) if told else ()
     remarks = remarks_of(result) + (main.remarks if main else ())
     discarded = result.discarded if told else ()
     return (
         *detail,
+        *strongest(result, 3 if verbose else 1),
         *remarks,
         *(_chances(main) if verbose and main else ()),
+        *(slow_lines(result) if verbose else ()),
         *not_used(discarded),
     )
 
