@@ -313,7 +313,7 @@ def _compared(
 ) -> Iterable[str]:
     counts = len(_counted(baseline, result.metrics))
     if counts:
-        yield f"{counts} counts"
+        yield f"{counts} count{'' if counts == 1 else 's'}"
     if baseline.profile and result.profile:
         yield "operators"
     if clocks.shift is not None:

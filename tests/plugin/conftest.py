@@ -113,7 +113,12 @@ class Folder:
             if measurement.benchmark == result.benchmark
             for series in measurement.samples
         }
-        recording = Recording(plan=result.plan, metrics=metrics, session=session)
+        recording = Recording(
+            plan=result.plan,
+            metrics=metrics,
+            session=session,
+            profile=result.profile,
+        )
         baseline = update_baseline(None, recording).baseline
         store.merge(
             "fake",

@@ -120,6 +120,22 @@ def test_what_did_not_change_turns_nothing_red(results):
     assert results["bench_python"]["verdict"]["outcome"] != "regressed"
 
 
+NAMED = {
+    "bench_item": ("changed with it: syncs: 0 → 1", "aten::item: 0 → 1 calls"),
+    "bench_layer": ("changed with it: ops: 2 → 3", "aten::addmm: 2 → 3 calls"),
+    "bench_activation": ("changed with it: peak_memory: 16.0 KiB → 32.0 KiB",),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_failure_says_what_changed_with_it(story, name):
+    """What is behind a count is named: the operators that came with it."""
+    _, _, rest = story.output.partition(f"benches/bench_a.py::{name}\n")
+    text = rest.partition("read docs/verdicts.md")[0]
+    for line in NAMED[name]:
+        assert line in text
+
+
 def test_a_failure_names_the_count_and_both_its_values(story):
     assert "regressed: syncs·max +1, allowed +0" in story.output
     assert "baseline 0 (5 runs), now 1 (3 runs)" in story.output

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_perfgate.gate.comparability import definitions
+from pytest_perfgate.gate.explain import History, explain
 from pytest_perfgate.gate.judge import Look, judge_benchmark
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
@@ -17,7 +19,15 @@ from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
 from pytest_perfgate.measure.traces import read_trace
-from pytest_perfgate.model import Health, Reason, Session
+from pytest_perfgate.model import (
+    BenchmarkResult,
+    Health,
+    Outcome,
+    Reason,
+    Session,
+    Verdict,
+)
+from pytest_perfgate.reports.failure import failure_text
 from pytest_perfgate.store import decode_measurement
 
 CHILD = Path(__file__).with_name("counting_child.py")
@@ -455,3 +465,35 @@ def test_a_truncated_trace_costs_the_counts_alone(on_gpu):
     assert found.remarks[0].startswith(
         "counts were not taken: MeasurementError: trace is cut off or no JSON"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ("steady", "recompiled", "recompiles: 0 → 1"),
+        ("whole", "broken", "graph_breaks: 0 → 1"),
+    ],
+)
+def test_what_compiled_code_does_otherwise_is_named(measured, before, after, named):
+    """A failure tells of a recompilation and of a graph break, first of all."""
+    # a busy machine disturbs times, and a baseline takes no disturbed runs
+    old, new = (replace(measured[name], health=Health()) for name in (before, after))
+    recording = Recording(
+        plan=old.plan,
+        metrics=definitions([old]),
+        session=Session(
+            time="", commit=None, environment_digest="", runs=(summarise(old),)
+        ),
+        profile=old.profile,
+    )
+    result = BenchmarkResult(
+        benchmark="b",
+        nodeid="b",
+        verdict=Verdict(outcome=Outcome.REGRESSED, reason=Reason.COUNT_OVER_BUDGET),
+        runs=(summarise(new),),
+        metrics=definitions([new]),
+        profile=new.profile,
+    )
+    found = explain(update_baseline(None, recording).baseline, result, History())
+    text = failure_text(replace(result, explanation=found))
+    assert f"  changed with it: {named}\n" in text
