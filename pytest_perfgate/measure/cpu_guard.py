@@ -49,6 +49,8 @@ class Reading:
     steal_ticks: int = 0
     machine_ticks: int = 0
     throttled_ns: int = 0
+    allocation_retries: int = 0
+    """How often a GPU's allocator had to empty its cache to go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,7 @@ class BlockUse:
     steal_ticks: int = 0
     machine_ticks: int = 0
     throttled_ns: int = 0
+    allocation_retries: int = 0
 
     @property
     def cpu_share(self) -> float:
@@ -94,6 +97,7 @@ def difference(before: Reading, after: Reading) -> BlockUse:
         steal_ticks=after.steal_ticks - before.steal_ticks,
         machine_ticks=after.machine_ticks - before.machine_ticks,
         throttled_ns=after.throttled_ns - before.throttled_ns,
+        allocation_retries=after.allocation_retries - before.allocation_retries,
     )
 
 

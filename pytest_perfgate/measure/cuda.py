@@ -8,6 +8,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pytest_perfgate.errors import DeviceUnavailable
@@ -130,7 +131,16 @@ class CudaDevice:
         return float(first.elapsed_time(second)) / 1e3
 
     def reading(self, *, closing: bool) -> Reading:
-        return self._guard.read(self.now_ns, closing=closing)
+        # asked on the far side of the clocks: it is no part of the block
+        retries = 0 if closing else self._retries()
+        read = self._guard.read(self.now_ns, closing=closing)
+        if closing:
+            retries = self._retries()
+        return replace(read, allocation_retries=retries)
+
+    def _retries(self) -> int:
+        """How often the caching allocator had to empty itself to go on, so far."""
+        return int(self._cuda.memory_stats(self._index).get("num_alloc_retries", 0))
 
     def settled(self) -> bool:
         return True

@@ -326,6 +326,11 @@ class Watch:
         if telemetry is not None:
             self._before = telemetry.read(processes=True)
 
+    @property
+    def sm_mhz(self) -> float | None:
+        """The clock as it was between the last two blocks; None where not told."""
+        return self._between[-1].sm_mhz if self._between else None
+
     def look(self) -> None:
         """Read between two blocks."""
         if self._telemetry is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.measure.compile_watch import watching_compiles
+from pytest_perfgate.measure.compile_watch import Compiles, watching_compiles
 from pytest_perfgate.measure.context import Agreement, MeasureContext, Pair
 from pytest_perfgate.measure.cpu_guard import (
     DISTURBED_RUN_SHARE,
@@ -26,8 +26,9 @@ from pytest_perfgate.measure.cpu_guard import (
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
 from pytest_perfgate.measure.health import Watch
+from pytest_perfgate.measure.slow import BlockEvidence, slow_iterations
 from pytest_perfgate.measure.warmup import BATCH, FEW, is_steady
-from pytest_perfgate.model import Health, Plan
+from pytest_perfgate.model import Health, Plan, SlowIterations
 
 BLOCK_S = 0.25
 TURN_S = 0.02
@@ -106,6 +107,13 @@ class Outcome:
     remarks: tuple[str, ...]
     recompiles: int = 0
     """Functions that torch compiled within the measured blocks."""
+    evidence: tuple[BlockEvidence, ...] = ()
+    """What is known of each measured block."""
+
+    @property
+    def slow(self) -> SlowIterations | None:
+        """The iterations that took far longer than the others; None without any."""
+        return slow_iterations(self.seconds, self.evidence, inner_loop=self.inner_loop)
 
     @property
     def typical_s(self) -> float:
@@ -186,6 +194,7 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
             device=device,
             wanted=wanted,
             garbage=garbage,
+            compiles=compiles,
             watch=Watch(device.telemetry),
             cores=usable_cores(),
         )
@@ -208,6 +217,7 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
         health=seen.added_to(health),
         remarks=(*_remarks(garbage), *seen.remarks),
         recompiles=compiles.count,
+        evidence=tuple(state.evidence),
     )
 
 
@@ -269,11 +279,13 @@ class _Measured:
     device: Device
     wanted: Recipe
     garbage: Garbage
+    compiles: Compiles
     watch: Watch
     cores: int
     host_ns: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     uses: list[BlockUse] = field(default_factory=list)
+    evidence: list[BlockEvidence] = field(default_factory=list)
     cpu_time_s: list[float] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     """Why each of the blocks that were measured again was."""
@@ -330,6 +342,7 @@ def _block(
     """Measure one block, and again while it was disturbed and may be repeated."""
     dropped = 0
     while True:
+        before = state.garbage.inside, state.compiles.count
         use, times = yield from _attempt(state, count, dropped=dropped)
         why = why_disturbed(use, cores=state.cores)
         if why is None or len(state.repeated) >= repeats:
@@ -339,6 +352,18 @@ def _block(
     state.host_ns += times
     state.counts.append(count)
     state.uses.append(use)
+    state.evidence.append(
+        BlockEvidence(
+            iterations=count,
+            collections=state.garbage.inside - before[0],
+            compilations=state.compiles.count - before[1],
+            retries=use.allocation_retries,
+            disturbed=why,
+            waited_ns=use.delay_ns or 0,
+            pushed=use.involuntary,
+            sm_mhz=state.watch.sm_mhz if state.uncollected_ns == 0 else None,
+        )
+    )
     state.cpu_time_s.append(use.cpu_ns / 1e9 / count / state.wanted.inner_loop)
 
 

@@ -69,6 +69,7 @@ def assemble(
         device=context.device.name,
         workload=found.workload,
     )
+    slow = outcome.slow
     cpu_time = Samples(metric=METRICS["cpu_time"], values=outcome.cpu_time_s)
     return Measurement(
         benchmark=target.benchmark,
@@ -83,6 +84,7 @@ def assemble(
         remarks=(*outcome.remarks, *found.remarks, *found.counted.remarks),
         turns=outcome.turns,
         profile=found.counted.profile,
+        slow=None if slow is None else replace(slow, run=context.run),
     )
 
 

@@ -482,7 +482,7 @@ def test_what_compiled_code_does_otherwise_is_named(measured, before, after, nam
         plan=old.plan,
         metrics=definitions([old]),
         session=Session(
-            time="", commit=None, environment_digest="", runs=(summarise(old),)
+            time="", commit=None, environment_digest="", runs=(summarise(old),) * 3
         ),
         profile=old.profile,
     )

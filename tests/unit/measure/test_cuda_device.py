@@ -6,7 +6,7 @@ import types
 import pytest
 
 from pytest_perfgate.errors import DeviceUnavailable
-from pytest_perfgate.measure.cpu_guard import Reading
+from pytest_perfgate.measure.cpu_guard import Reading, difference
 from pytest_perfgate.measure.cuda import open_cuda
 from pytest_perfgate.measure.device import open_device
 
@@ -20,6 +20,7 @@ class Cuda:
     def __init__(self):
         self.host_ns = 0
         self.queue_ns = 0
+        self.retries = 0
         self.order = []
 
     class Event:
@@ -70,6 +71,11 @@ class Cuda:
 
     def reset_peak_memory_stats(self, index):
         self.order.append("reset")
+
+    def memory_stats(self, index):
+        assert index == 0
+        self.host_ns += 100 * US  # asking takes its time
+        return {"num_alloc_retries": self.retries} if self.retries else {}
 
     def max_memory_allocated(self, index):
         return 4096
@@ -138,6 +144,15 @@ def test_peak_memory_is_taken_from_an_empty_cache(cuda, device):
     peaks = device.peak_memory(lambda: cuda.work(1))
     assert peaks == {"peak_memory": 4096, "reserved_memory": 8192}
     assert cuda.order == ["sync", "empty", "reset", "work", "work", "sync"]
+
+
+def test_retries_of_the_allocator_are_read_outside_of_the_block(cuda, device):
+    cuda.retries = 3
+    before = device.reading(closing=False)
+    cuda.work(50 * US)
+    cuda.retries += 2
+    use = difference(before, device.reading(closing=True))
+    assert (use.allocation_retries, use.wall_ns) == (2, 5 * US)
 
 
 def test_the_rest(cuda, device):

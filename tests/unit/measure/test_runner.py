@@ -1,4 +1,5 @@
 import gc
+from dataclasses import replace
 
 import pytest
 
@@ -382,3 +383,23 @@ def test_the_driver_is_never_asked_inside_a_block(make_fake):
     drive(schedule(device, make_recipe(iterations=600, warmup=7)), Performer(device))
     two, last = ["begin", "end", "read"] * 2, ["begin", "end", "list"]
     assert order == ["list", *two, *last]
+
+
+def test_an_iteration_that_stands_out_has_what_is_known_of_its_block(measure):
+    """Garbage that a function collects itself, in the seventh block."""
+    calls = []
+
+    def work():
+        calls.append(1)
+        if len(calls) == 8:
+            gc.collect()
+
+    outcome, _ = measure(
+        make_recipe(iterations=10, warmup=1, inner_loop=1), work=work, seconds=0.25
+    )
+    assert [one.iterations for one in outcome.evidence] == [1] * 10
+    assert [one.collections for one in outcome.evidence] == [0] * 6 + [1] + [0] * 3
+    slower = replace(outcome, host_ns=(1,) * 6 + (9,) + (1,) * 3)
+    (slow,) = slower.slow.worst
+    assert (slow.index, slow.known) == (6, ("1 garbage collection",))
+    assert outcome.slow is None
