@@ -28,7 +28,14 @@ on each side over all its runs."""
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _TAIL_FROM = 0.9
 _SHOWN_ONLY = frozenset(
-    {"throughput", "mfu", "cpu_time", "reserved_memory", "host_peak_memory"}
+    {
+        "throughput",
+        "mfu",
+        "cpu_time",
+        "device_period",
+        "reserved_memory",
+        "host_peak_memory",
+    }
 )
 _WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e"})
 

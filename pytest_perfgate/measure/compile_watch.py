@@ -17,10 +17,14 @@ class Compiles:
 
 
 @contextlib.contextmanager
-def watching_compiles() -> Iterator[Compiles]:
+def watching_compiles(*, every: bool = False) -> Iterator[Compiles]:
     """Count compilations from here on; costs nothing where nothing is compiled.
 
     Whoever imports torch's compiler only now is counted by its own counters.
+
+    Parameters
+    ----------
+    every : count backward passes compiled late and graphs recorded, too
     """
     seen = Compiles()
     handler = _handler()
@@ -30,7 +34,7 @@ def watching_compiles() -> Iterator[Compiles]:
         return
 
     def started(event: Any) -> None:  # noqa: ANN401 (torch's)
-        seen.count += event.callback_trigger.name == _BY_DYNAMO
+        seen.count += every or event.callback_trigger.name == _BY_DYNAMO
 
     handler.register_start_callback(started)
     try:

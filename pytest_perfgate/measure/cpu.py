@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import repeat
 
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
-from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.memory import host_peak
 
@@ -69,6 +69,16 @@ class CpuDevice:
 
     def settled(self) -> bool:
         return True
+
+    def allocator_state(self) -> object:
+        return None
+
+    def pipelined(
+        self, call: Callable[[], object], *, count: int, own_ns: int
+    ) -> Pipelined | None:
+        """Return nothing: a call is done when it returns."""
+        del call, count, own_ns
+        return None
 
     def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
         peak = host_peak(call)

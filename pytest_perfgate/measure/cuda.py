@@ -5,6 +5,7 @@ whatever stream. The span between two events sees the current stream alone.
 """
 
 import gc
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -13,11 +14,12 @@ from typing import Any
 
 from pytest_perfgate.errors import DeviceUnavailable
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
-from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, worker_telemetry
 
 _TRIAL_CYCLES = 10_000_000
+_ALLOCATOR = ("num_device_alloc", "reserved_bytes.all.current")
 
 
 def open_cuda(name: str) -> "CudaDevice":
@@ -94,7 +96,7 @@ class CudaDevice:
     ) -> Timed:
         starts = [self._event() for _ in range(count)]
         ends = [self._event() for _ in range(count)]
-        times = [0] * count
+        times, enqueued = [0] * count, [0] * count
         result = None
         for index in range(count):
             result = None
@@ -107,13 +109,45 @@ class CudaDevice:
                 self.synchronize()
                 self.stretch(self.now_ns() - started, "call")
             ends[index].record()
+            enqueued[index] = self.now_ns() - started
             self.synchronize()
             times[index] = self.now_ns() - started
         spans = [
             first.elapsed_time(last) * 1e6  # milliseconds
             for first, last in zip(starts, ends, strict=True)
         ]
-        return Timed(host_ns=times, device_ns=spans, result=result)
+        return Timed(
+            host_ns=times,
+            device_ns=spans,
+            result=result,
+            # a planted slowdown waits in between
+            enqueue_ns=None if self.stretches else enqueued,
+        )
+
+    def pipelined(
+        self, call: Callable[[], object], *, count: int, own_ns: int
+    ) -> Pipelined:
+        """Mark the end of every call on the current stream, and wait once."""
+        ends = [self._event() for _ in range(count + 1)]
+        self.synchronize()
+        started = self.now_ns()
+        ends[0].record()
+        for end in ends[1:]:
+            call()
+            if self.stretches:
+                self.stretch(own_ns, "call")
+            end.record()
+        self.synchronize()
+        wall_ns = self.now_ns() - started
+        periods = [
+            first.elapsed_time(last) * 1e6  # milliseconds
+            for first, last in itertools.pairwise(ends)
+        ]
+        return Pipelined(period_ns=periods, wall_ns=wall_ns)
+
+    def allocator_state(self) -> object:
+        stats = self._cuda.memory_stats(self._index)
+        return tuple(stats.get(name, 0) for name in _ALLOCATOR)
 
     def stretch(self, own_ns: int, part: str) -> None:
         """Keep the GPU busy on the current stream."""

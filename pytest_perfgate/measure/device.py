@@ -28,6 +28,18 @@ class Timed:
     """The span between events, where the device has them."""
     result: object
     """What the last call returned."""
+    enqueue_ns: list[int] | None = None
+    """Until the host had handed all work over, where it then has to wait for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipelined:
+    """What a queue of calls that is kept full brought."""
+
+    period_ns: list[float]
+    """From the end of one call's work to the end of the next one's."""
+    wall_ns: int
+    """Of all calls, until the last work is done."""
 
 
 class Device(Protocol):
@@ -76,6 +88,21 @@ class Device(Protocol):
     def reading(self, *, closing: bool) -> Reading: ...
     def settled(self) -> bool:
         """Say no where the device itself knows that it is not steady."""
+        ...
+
+    def allocator_state(self) -> object:
+        """Differ from before if memory was taken from the driver meanwhile."""
+        ...
+
+    def pipelined(
+        self, call: Callable[[], object], *, count: int, own_ns: int
+    ) -> Pipelined | None:
+        """Make calls without waiting between them; None where there is no queue.
+
+        Parameters
+        ----------
+        own_ns : what a call takes, for the slowdown to be a share of
+        """
         ...
 
     def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:

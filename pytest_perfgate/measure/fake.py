@@ -55,6 +55,11 @@ it; without one a piece of work takes a millisecond. Every key is optional.
     and over, in place of `seconds` and the two deviations.
 `device`
     The share of a call's time that the device is busy: gives `device_time`.
+`period`
+    The share of a call's time that it takes in a queue kept full: gives
+    `device_period`.
+`enqueue`
+    The share of a call's time after which the host has handed all work over.
 `peak_memory`
     Bytes.
 
@@ -76,7 +81,7 @@ from typing import Any
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
-from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.fake_gpu import FakeGpu, GpuScript, MachineScript
 
 _PHASE_SHARE = 0.2
@@ -107,6 +112,8 @@ class BenchmarkScript:
     parts: Mapping[str, float] = field(default_factory=dict)
     values: tuple[float, ...] = ()
     device: float | None = None
+    period: float | None = None
+    enqueue: float | None = None
     peak_memory: int | None = None
     gpu: Mapping[str, Any] = field(default_factory=dict)
 
@@ -269,7 +276,13 @@ class FakeDevice:
             times.append(self._clock_ns - started)
         share = self._law.device
         busy = None if share is None else [duration * share for duration in times]
-        return Timed(host_ns=times, device_ns=busy, result=result)
+        handed = self._law.enqueue
+        return Timed(
+            host_ns=times,
+            device_ns=busy,
+            result=result,
+            enqueue_ns=handed if handed is None else [round(t * handed) for t in times],
+        )
 
     def stretch(self, own_ns: int, part: str) -> None:
         del own_ns  # what is real is not looked at
@@ -299,12 +312,30 @@ class FakeDevice:
     def settled(self) -> bool:
         return self._this_run.steady
 
+    def allocator_state(self) -> object:
+        return None
+
+    def pipelined(
+        self, call: Callable[[], object], *, count: int, own_ns: int
+    ) -> Pipelined | None:
+        share = self._law.period
+        if share is None:
+            return None
+        del own_ns  # the script has it
+        started, periods = self._clock_ns, []
+        for _ in range(count):
+            call()
+            before = self._clock_ns
+            self._advance("call", times=share)
+            periods.append(float(self._clock_ns - before))
+        return Pipelined(period_ns=periods, wall_ns=self._clock_ns - started)
+
     def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
         del call
         peak = self._law.peak_memory
         return {} if peak is None else {"peak_memory": peak}
 
-    def _advance(self, part: str, *, times: int = 1) -> None:
+    def _advance(self, part: str, *, times: float = 1) -> None:
         step = max(1, round(self._seconds(part) * times * 1e9))
         self._clock_ns += step
         run = self._this_run

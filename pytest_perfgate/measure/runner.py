@@ -9,7 +9,7 @@ share it.
 import contextlib
 import math
 import statistics
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_perfgate.errors import UsageError
@@ -26,8 +26,9 @@ from pytest_perfgate.measure.cpu_guard import (
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
 from pytest_perfgate.measure.health import Watch
+from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.measure.slow import BlockEvidence, slow_iterations
-from pytest_perfgate.measure.warmup import BATCH, FEW, is_steady
+from pytest_perfgate.measure.warming import MOST, warm_up
 from pytest_perfgate.model import Health, Plan, SlowIterations
 
 BLOCK_S = 0.25
@@ -37,29 +38,14 @@ FEWEST_TURNS = 16
 """Of a side in a run: what is compared is the median over neighbouring turns."""
 COLLECT_S = 0.2
 """Garbage is collected after this much measured time, between blocks."""
-FEWEST, MOST = 10, 5000
+FEWEST = 10
 """Iterations that calibration chooses between."""
 FOR_P99 = 334
 """Iterations a run with which three runs have the ten tail samples P99 needs."""
 P99_PATIENCE = 3.0
 """Times the wanted duration that may be spent on having enough for P99."""
-WARMUP_SHARE = 0.5
-"""Share of the wanted duration that warm-up may take, the first call apart."""
-WARMUP_LEAST_SHARE = 0.1
-"""And must take, if the function is not so fast that the count ends it."""
-WARMUP_LEAST = BATCH * FEW
-WARMUP_LEAST_SLOW = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """So many iterations, please."""
-
-    count: int
-    measured: bool
-    dropped: int = 0
-    """Forget so many of the iterations measured last, first: something took the
-    processor away from them, and these are made in their place."""
+MOST_SHIFTS = 3
+"""Blocks that are made again because something of the code's own moved in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,9 +169,17 @@ def drive(schedule: Schedule, perform: Perform) -> Outcome:
                 return outcome
 
 
-def schedule(device: Device, wanted: Recipe) -> Schedule:
-    """Ask for a warm-up and then for blocks, and judge what came back."""
-    recent, warmup, steady = yield from _warm_up(wanted)
+def schedule(device: Device, wanted: Recipe, *, inner: Inner | None = None) -> Schedule:
+    """Ask for a warm-up and then for blocks, and judge what came back.
+
+    Parameters
+    ----------
+    inner : what of the code under test has to rest while it is measured
+    """
+    warm = yield from warm_up(
+        device, inner, warmup=wanted.warmup, max_time_s=wanted.max_time_s
+    )
+    recent, warmup = warm.recent, warm.calls
     if wanted.pair is not None:
         wanted = yield from _agree(wanted, wanted.pair, recent, warmup)
     with quiet_garbage() as garbage, watching_compiles() as compiles:
@@ -197,6 +191,7 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
             compiles=compiles,
             watch=Watch(device.telemetry),
             cores=usable_cores(),
+            inner=inner,
         )
         yield from _measure(state, recent)
     seen = state.watch.close()
@@ -204,7 +199,7 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
         state.uses,
         repeated=state.repeated,
         cores=state.cores,
-        steady=steady and device.settled(),
+        steady=warm.steady and device.settled() and not state.restless,
     )
     return Outcome(
         iterations=len(state.host_ns),
@@ -215,61 +210,17 @@ def schedule(device: Device, wanted: Recipe) -> Schedule:
         cpu_time_s=tuple(state.cpu_time_s),
         turns=tuple(state.counts) if wanted.pair else (),
         health=seen.added_to(health),
-        remarks=(*_remarks(garbage), *seen.remarks),
+        remarks=(*warm.remarks, *_remarks(garbage, state), *seen.remarks),
         recompiles=compiles.count,
         evidence=tuple(state.evidence),
     )
 
 
-def _remarks(garbage: Garbage) -> tuple[str, ...]:
-    if not garbage.inside:
-        return ()
-    return (f"garbage was collected {garbage.inside} times inside blocks",)
-
-
-_WarmUp = Generator[Request, Sequence[int], tuple[Sequence[int], int, bool]]
-
-
-def _warm_up(wanted: Recipe) -> _WarmUp:
-    """Return recent durations, the number of calls made, and whether it settled."""
-    if wanted.warmup == 0:
-        return (), 0, True
-    yield Request(count=1, measured=False)  # the cold call: its time says nothing
-    if wanted.warmup is None:
-        times, steady = yield from _until_steady(wanted)
-    else:
-        times, steady = [], True
-        if wanted.warmup > 1:
-            times = list((yield Request(count=wanted.warmup - 1, measured=False)))
-    return times[-BATCH:], 1 + len(times), steady
-
-
-def _until_steady(
-    wanted: Recipe,
-) -> Generator[Request, Sequence[int], tuple[list[int], bool]]:
-    times: list[int] = []
-    limit_ns = WARMUP_SHARE * wanted.max_time_s * 1e9
-    least_ns = WARMUP_LEAST_SHARE * wanted.max_time_s * 1e9
-    while True:
-        left_ns = limit_ns - sum(times)
-        times += yield Request(count=_next_warmup(times, left_ns), measured=False)
-        enough = len(times) >= WARMUP_LEAST and sum(times) >= least_ns
-        steady = is_steady(times)
-        if (enough or len(times) >= MOST) and steady:
-            return times, True
-        late = sum(times) >= limit_ns and len(times) >= WARMUP_LEAST_SLOW
-        if late or len(times) >= MOST:
-            return times, steady
-
-
-def _next_warmup(times: Sequence[int], left_ns: float) -> int:
-    """Half as many again, but no more than fit into the time that is left."""
-    if len(times) < WARMUP_LEAST_SLOW:
-        return 1
-    typical = max(statistics.median(times[-BATCH:]), 1)
-    fitting = max(1, math.ceil(left_ns / typical))
-    grown = max(BATCH, len(times) // 2)
-    return min(grown, fitting, MOST - len(times))
+def _remarks(garbage: Garbage, state: "_Measured") -> Iterator[str]:
+    if garbage.inside:
+        yield f"garbage was collected {garbage.inside} times inside blocks"
+    if state.shifts and state.inner:
+        yield f"{state.inner.what} moved, blocks made again: {state.shifts}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -290,6 +241,11 @@ class _Measured:
     repeated: list[str] = field(default_factory=list)
     """Why each of the blocks that were measured again was."""
     uncollected_ns: int = 0
+    inner: Inner | None = None
+    shifts: int = 0
+    """Blocks made again because `inner` moved in them."""
+    restless: bool = False
+    """It moved once more than blocks may be made again for."""
 
 
 def _agree(
@@ -343,7 +299,11 @@ def _block(
     dropped = 0
     while True:
         before = state.garbage.inside, state.compiles.count
+        rest = state.inner and state.inner.state()
         use, times = yield from _attempt(state, count, dropped=dropped)
+        if _shifted(state, rest):
+            dropped = count
+            continue
         why = why_disturbed(use, cores=state.cores)
         if why is None or len(state.repeated) >= repeats:
             break
@@ -365,6 +325,20 @@ def _block(
         )
     )
     state.cpu_time_s.append(use.cpu_ns / 1e9 / count / state.wanted.inner_loop)
+
+
+def _shifted(state: _Measured, before: object) -> bool:
+    """Tell whether a block is to be made again: a step in it may be none at all.
+
+    In a pair both sides take as many turns, so there it is only remarked.
+    """
+    if state.inner is None or state.inner.state() == before:
+        return False
+    if state.wanted.pair is not None:
+        return False
+    state.restless = state.shifts >= MOST_SHIFTS
+    state.shifts += not state.restless
+    return not state.restless
 
 
 def _attempt(

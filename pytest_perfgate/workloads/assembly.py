@@ -147,6 +147,17 @@ def throughput(
     return (Samples(metric=metric, values=(work / wall_s,)),)
 
 
+def queue_throughput(rate: float, *, unit: str) -> tuple[Samples, ...]:
+    """Work done a second while the queue of a device was kept full."""
+    metric = replace(
+        METRICS["throughput"],
+        unit=f"{unit}/s",
+        better=Better.HIGHER,
+        definition="work-over-queued-wall/1",
+    )
+    return (Samples(metric=metric, values=(rate,)),)
+
+
 def memory_samples(peaks: Mapping[str, int]) -> tuple[Samples, ...]:
     """One value a run for each peak a device reports."""
     return tuple(

@@ -2,14 +2,25 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.measure.device import Device
-from pytest_perfgate.measure.runner import Outcome, Request, drive, recipe, schedule
-from pytest_perfgate.model import METRICS, Measurement, Samples
+from pytest_perfgate.measure.device import Device, Pipelined
+from pytest_perfgate.measure.garbage import quiet_garbage
+from pytest_perfgate.measure.runner import (
+    BLOCK_S,
+    FEWEST,
+    Outcome,
+    drive,
+    recipe,
+    schedule,
+)
+from pytest_perfgate.measure.settling import Request
+from pytest_perfgate.model import METRICS, Measurement, Metric, Profile, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
@@ -18,6 +29,15 @@ from pytest_perfgate.workloads.assembly import (
     workload_digest,
 )
 from pytest_perfgate.workloads.target import Target
+
+HOST_BOUND = 0.8
+"""Share of the latency before all work is handed over, from which on it is."""
+SHORTEST_SPAN_S = 50e-6
+"""Below it events measure the gaps between launches."""
+SPANNED = 0.5
+"""A span below this share of what the kernels took has not spanned them."""
+MOST_QUEUED = 1000
+DEVICE_PERIOD = Metric(name="device_period", unit="s", definition="event-period/1")
 
 
 def check_callable(function: object) -> None:
@@ -63,16 +83,21 @@ class Calls:
     call: Callable[[], object]
     inner: int
     device_s: list[float] = field(default_factory=list)
+    enqueued: list[float] = field(default_factory=list)
+    """The share of each latency after which all work was handed over."""
     result: object = None
 
     def __call__(self, request: Request) -> list[int]:
         self.result = None  # it shall not lie beside the next one
         if request.dropped:
             del self.device_s[-request.dropped :]
+            del self.enqueued[-request.dropped :]
         timed = self.device.time_calls(self.call, count=request.count, inner=self.inner)
         self.result = timed.result
         if request.measured and timed.device_ns is not None:
             self.device_s += (span / self.inner / 1e9 for span in timed.device_ns)
+            pairs = zip(timed.enqueue_ns or (), timed.host_ns, strict=False)
+            self.enqueued += (handed / max(whole, 1) for handed, whole in pairs)
         return timed.host_ns
 
     def again(self) -> object:
@@ -85,7 +110,7 @@ class Calls:
 def run_calls(
     context: MeasureContext, target: Target, call: Callable[[], object]
 ) -> tuple[Outcome, Calls]:
-    """Measure a callable without arguments."""
+    """Measure a callable without arguments, one call after another."""
     wanted = recipe(context, target.benchmark)
     calls = Calls(device=context.device, call=call, inner=wanted.inner_loop)
     context.device.begin(target.benchmark, run=context.run, slowdown=context.slowdown)
@@ -103,6 +128,68 @@ def latency_samples(
     return latency, span
 
 
+def queued(context: MeasureContext, outcome: Outcome, calls: Calls) -> Pipelined | None:
+    """Measure once more with a queue that is kept full, for about a block.
+
+    Not in a pair, whose other side waits for its turn.
+    """
+    if context.pair is not None or not outcome.typical_s:
+        return None
+    fitting = math.ceil(BLOCK_S / outcome.typical_s)
+    with quiet_garbage() as garbage, garbage.block():
+        return context.device.pipelined(
+            calls.call,
+            count=min(max(fitting, FEWEST), MOST_QUEUED),
+            own_ns=round(outcome.typical_s * 1e9),
+        )
+
+
+def period_samples(target: Target, piped: Pipelined | None) -> tuple[Samples, ...]:
+    """Give what one call adds to a full queue; shown."""
+    if piped is None:
+        return ()
+    periods = [period / 1e9 for period in piped.period_ns]
+    return (samples(DEVICE_PERIOD, periods, where=target.benchmark),)
+
+
+def device_remarks(calls: Calls) -> Iterator[str]:
+    """Say where the time between events is not what it seems."""
+    if not calls.device_s:
+        return
+    span_s = statistics.median(calls.device_s) * calls.inner
+    if span_s < SHORTEST_SPAN_S:
+        needed = math.ceil(calls.inner * 4 * SHORTEST_SPAN_S / max(span_s, 1e-9))
+        yield (
+            f"device_time of {span_s * 1e6:.3g} µs a sample is mostly gaps between "
+            f"launches; inner_loop={min(needed, MOST_QUEUED)} would make it long enough"
+        )
+    share = statistics.median(calls.enqueued or (0.0,))
+    if share >= HOST_BOUND:
+        yield (
+            f"host-bound: {share:.0%} of the latency goes by before the GPU has been "
+            "given all its work; device_time then follows the host"
+        )
+
+
+def on_one_stream(
+    series: tuple[Samples, ...], profile: Profile | None
+) -> tuple[tuple[Samples, ...], tuple[str, ...]]:
+    """Leave device_time out where the events cannot have spanned the work.
+
+    They see the stream that they are recorded on. A trace sees every stream.
+    """
+    spans = next((s for s in series if s.metric.name == "device_time"), None)
+    busy_s = profile.kernels_s if profile and profile.kernels else 0.0
+    if spans is None or statistics.median(spans.values) >= SPANNED * busy_s:
+        return series, ()
+    text = (
+        f"no device_time: kernels ran for {busy_s * 1e6:.3g} µs a call and the events "
+        f"span {statistics.median(spans.values) * 1e6:.3g} µs: the work is on another "
+        "stream; let the current stream wait for it"
+    )
+    return tuple(s for s in series if s is not spans), (text,)
+
+
 def measure_call(
     context: MeasureContext,
     target: Target,
@@ -113,9 +200,13 @@ def measure_call(
     """Measure any callable; returns the record and what it returned last."""
     call = bound(function, args, kwargs)
     outcome, calls = run_calls(context, target, call)
+    piped = queued(context, outcome, calls)
+    counts = counted(context, outcome, call)
+    times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
     found = Findings(
-        series=latency_samples(target, outcome, calls),
+        series=(*times, *period_samples(target, piped)),
         workload=workload_digest("call", *args, **kwargs),
-        counted=counted(context, outcome, call),
+        counted=counts,
+        remarks=(*device_remarks(calls), *odd),
     )
     return assemble(context, target, outcome, found), calls.result

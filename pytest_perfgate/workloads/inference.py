@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.device import Pipelined
 from pytest_perfgate.measure.runner import Outcome
 from pytest_perfgate.model import Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
@@ -13,10 +14,19 @@ from pytest_perfgate.workloads.assembly import (
     assemble,
     counted,
     memory_samples,
+    queue_throughput,
     throughput,
     workload_digest,
 )
-from pytest_perfgate.workloads.call import bound, latency_samples, run_calls
+from pytest_perfgate.workloads.call import (
+    bound,
+    device_remarks,
+    latency_samples,
+    on_one_stream,
+    period_samples,
+    queued,
+    run_calls,
+)
 from pytest_perfgate.workloads.target import Target
 
 
@@ -27,12 +37,18 @@ class Work:
     batch_size: int | None = None
     tokens: int | None = None
 
-    def throughput(self, outcome: Outcome) -> tuple[Samples, ...]:
-        if self.tokens is not None:
-            return throughput(outcome, work_per_iteration=self.tokens, unit="tokens")
-        if self.batch_size is not None:
-            return throughput(outcome, work_per_iteration=self.batch_size, unit="items")
-        return ()
+    def throughput(
+        self, outcome: Outcome, piped: Pipelined | None
+    ) -> tuple[Samples, ...]:
+        """Divide by the time of a full queue where there is one, else of the blocks."""
+        unit = "items" if self.tokens is None else "tokens"
+        work = self.batch_size if self.tokens is None else self.tokens
+        if work is None:
+            return ()
+        if piped is None:
+            return throughput(outcome, work_per_iteration=work, unit=unit)
+        rate = work * len(piped.period_ns) / (piped.wall_ns / 1e9)
+        return queue_throughput(rate, unit=unit)
 
 
 def inference_mode() -> contextlib.AbstractContextManager[object]:
@@ -55,16 +71,20 @@ def measure_inference(
     call = bound(model, inputs, {})
     with inference_mode():
         outcome, calls = run_calls(context, target, call)
+        piped = queued(context, outcome, calls)
         peaks = context.device.peak_memory(calls.again)
         counts = counted(context, outcome, call, of_a_model=True)
+    times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
     found = Findings(
         series=(
-            *latency_samples(target, outcome, calls),
-            *work.throughput(outcome),
+            *times,
+            *period_samples(target, piped),
+            *work.throughput(outcome, piped),
             *memory_samples(peaks),
         ),
         workload=workload_digest("inference", *inputs),
         batch_size=work.batch_size,
         counted=counts,
+        remarks=(*device_remarks(calls), *odd),
     )
     return assemble(context, target, outcome, found), calls.result

@@ -7,6 +7,7 @@ with the scaler's update, together the phase `optimizer`.
 
 import contextlib
 import math
+import statistics
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from typing import Any
 from pytest_perfgate.errors import BadSample, UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device
-from pytest_perfgate.measure.runner import Outcome, Request, drive, recipe, schedule
+from pytest_perfgate.measure.runner import Outcome, drive, recipe, schedule
+from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
@@ -28,6 +30,10 @@ from pytest_perfgate.workloads.assembly import (
 )
 from pytest_perfgate.workloads.target import Target
 
+LEFT_OVER, LEFT_OVER_S = 0.02, 50e-6
+"""What phases may leave over of a step: a share of it, or what waiting costs."""
+STILL_STEPS = 10
+"""Steps in a row that leave a loss scale as it is, before it is measured."""
 PHASES = ("zero_grad", "forward", "loss", "backward", "optimizer")
 
 
@@ -132,12 +138,15 @@ class Steps:
         default_factory=lambda: {phase: [] for phase in PHASES}
     )
     loss: Any = None
+    unaccounted_s: list[float] = field(default_factory=list)
+    """Of each step, what its phases leave over."""
     _marks: list[object] = field(default_factory=list)
 
     def __call__(self, request: Request) -> list[int]:
         if request.dropped:
             for spans in self.phases_s.values():
                 del spans[-request.dropped :]
+            del self.unaccounted_s[-request.dropped :]
         return [self._once(measured=request.measured) for _ in range(request.count)]
 
     def _once(self, *, measured: bool) -> int:
@@ -150,7 +159,7 @@ class Steps:
         device.synchronize()
         duration = device.now_ns() - started
         if measured:
-            self._file()
+            self._file(duration)
         return duration
 
     def _boundary(self, phase: str) -> None:
@@ -169,10 +178,12 @@ class Steps:
         self.device.synchronize()
         return mark
 
-    def _file(self) -> None:
+    def _file(self, duration_ns: int) -> None:
         spans = zip(PHASES, self._marks, self._marks[1:], strict=False)
         for phase, first, second in spans:
             self.phases_s[phase].append(self.device.span_s(first, second))
+        phases_s = self.device.span_s(self._marks[0], self._marks[-1])
+        self.unaccounted_s.append(duration_ns / 1e9 - phases_s)
 
 
 def measure_training(
@@ -184,40 +195,56 @@ def measure_training(
     wanted = recipe(context, target.benchmark).single("a training step")
     device.begin(target.benchmark, run=context.run, slowdown=context.slowdown)
     scale = _Scale(step.scaler)
-    outcome = drive(schedule(device, wanted), scale.watching(steps))
+    outcome = drive(
+        schedule(device, wanted, inner=scale.inner()), scale.watching(steps)
+    )
     check_loss(steps.loss, where=target.benchmark)
 
     def again() -> object:
         return run_step(step, lambda _: None)
 
     peaks = device.peak_memory(again)
+    phases, odd = _phases(target, outcome, steps)
     found = Findings(
         series=(
-            *_series(target, outcome, steps),
+            samples(METRICS["step_time"], outcome.seconds, where=target.benchmark),
+            *phases,
             *_throughput(outcome, batch_size),
             *memory_samples(peaks),
         ),
         workload=workload_digest("training_step", step.batch),
         batch_size=batch_size,
-        remarks=scale.remarks(),
+        remarks=(*odd, *scale.remarks()),
         counted=counted(context, outcome, again, of_a_model=True),
     )
     return assemble(context, target, outcome, found), steps.loss
 
 
-def _series(target: Target, outcome: Outcome, steps: Steps) -> tuple[Samples, ...]:
-    where = target.benchmark
+def _phases(
+    target: Target, outcome: Outcome, steps: Steps
+) -> tuple[tuple[Samples, ...], tuple[str, ...]]:
+    """Give the phases, if together they are the step.
+
+    Events see the stream that they are recorded on. Where work goes on elsewhere
+    after the last of them, the phases say less than they seem to.
+    """
+    over_s = statistics.median(steps.unaccounted_s)
+    if over_s > max(LEFT_OVER * outcome.typical_s, LEFT_OVER_S):
+        text = (
+            f"no phases: they leave {over_s / outcome.typical_s:.0%} of the step over; "
+            "part of the work is on another stream"
+        )
+        return (), (text,)
     on_device = steps.device.name.startswith("cuda")
     definition = "event-span/1" if on_device else "host-wall/1"
-    phases = (
+    return tuple(
         samples(
             Metric(name=f"phase:{phase}", unit="s", definition=definition),
             values,
-            where=where,
+            where=target.benchmark,
         )
         for phase, values in steps.phases_s.items()
-    )
-    return samples(METRICS["step_time"], outcome.seconds, where=where), *phases
+    ), ()
 
 
 def _throughput(outcome: Outcome, batch_size: int | None) -> tuple[Samples, ...]:
@@ -236,21 +263,31 @@ class _Scale:
 
     def __init__(self, scaler: Any) -> None:  # noqa: ANN401 (torch's)
         self._scaler = scaler
-        self._seen: set[float] = set()
+        self._seen: list[float] = []
+
+    def _now(self) -> float:
+        return float(self._scaler.get_scale())
+
+    def inner(self) -> Inner | None:
+        """Have the warm-up wait for it, and blocks in which it moved made again."""
+        if self._scaler is None:
+            return None
+        return Inner(what="the loss scale", state=self._now, calls=STILL_STEPS)
 
     def watching(self, steps: Steps) -> Callable[[Request], list[int]]:
         if self._scaler is None:
             return steps
 
         def perform(request: Request) -> list[int]:
+            if request.dropped:
+                self._seen.pop()
             times = steps(request)
             if request.measured:
-                self._seen.add(float(self._scaler.get_scale()))
+                self._seen.append(self._now())
             return times
 
         return perform
 
     def remarks(self) -> tuple[str, ...]:
-        if len(self._seen) < 2:
-            return ()
-        return (f"loss scale moved while measuring: {sorted(self._seen)}",)
+        seen = sorted(set(self._seen))
+        return (f"loss scale moved while measuring: {seen}",) if len(seen) > 1 else ()

@@ -22,6 +22,7 @@ class Cuda:
         self.queue_ns = 0
         self.retries = 0
         self.order = []
+        self.stats = {}
 
     class Event:
         gpu: "Cuda"
@@ -75,7 +76,8 @@ class Cuda:
     def memory_stats(self, index):
         assert index == 0
         self.host_ns += 100 * US  # asking takes its time
-        return {"num_alloc_retries": self.retries} if self.retries else {}
+        retries = {"num_alloc_retries": self.retries} if self.retries else {}
+        return retries | self.stats
 
     def max_memory_allocated(self, index):
         return 4096
@@ -107,6 +109,62 @@ def test_host_latency_waits_for_the_work_and_events_span_it(cuda, device):
     assert cuda.order == ["sync", "event", "work", "event", "sync"] * 2
 
 
+def test_the_host_is_done_when_all_is_handed_over(cuda, device):
+    timed = device.time_calls(lambda: cuda.work(300 * US), count=2, inner=1)
+    assert timed.enqueue_ns == [5 * US] * 2
+    device.begin("b", run=0, slowdown=0.5)
+    timed = device.time_calls(lambda: cuda.work(300 * US), count=1, inner=1)
+    assert timed.enqueue_ns is None  # the slowdown waits in between
+
+
+def test_work_of_the_host_alone_is_latency_too(cuda, device):
+    def call():
+        cuda.host_ns += 1_000_000 * US  # sleeps a second, and launches nothing
+        cuda.work(20 * US)
+
+    timed = device.time_calls(call, count=1, inner=1)
+    assert timed.host_ns == [1_000_025 * US]
+    assert timed.enqueue_ns == [1_000_005 * US]
+
+
+def test_a_full_queue_waits_once_and_hides_what_launching_costs(cuda, device):
+    piped = device.pipelined(lambda: cuda.work(20 * US), count=4, own_ns=0)
+    # launched one every 5 µs, each runs behind the one before
+    assert piped.period_ns == [pytest.approx(25 * US)] + [pytest.approx(20 * US)] * 3
+    assert piped.wall_ns == 85 * US
+    assert cuda.order == ["sync", "event", *["work", "event"] * 4, "sync"]
+    # waiting for each call costs every one its launch
+    timed = device.time_calls(lambda: cuda.work(20 * US), count=4, inner=1)
+    assert timed.host_ns == [25 * US] * 4
+
+
+def test_a_queue_bound_by_the_host_takes_what_launching_takes(cuda, device):
+    piped = device.pipelined(lambda: cuda.work(1 * US), count=4, own_ns=0)
+    assert piped.period_ns[1:] == [pytest.approx(5 * US)] * 3
+
+
+def test_a_slowdown_reaches_a_full_queue(cuda, device):
+    device.begin("b", run=0, slowdown=0.5)
+    cuda.order.clear()
+    piped = device.pipelined(lambda: cuda.work(20 * US), count=4, own_ns=20 * US)
+    assert piped.period_ns[1:] == [pytest.approx(30 * US)] * 3
+    assert cuda.order.count("sync") == 2
+
+
+def test_memory_taken_from_the_driver_changes_the_allocator_s_state(cuda, device):
+    names = ("num_device_alloc", "reserved_bytes.all.current")
+    cuda.stats = dict.fromkeys(names, 1) | {"active.all.current": 1}
+    before = device.allocator_state()
+    cuda.stats["active.all.current"] = 2  # given out from what it has
+    assert device.allocator_state() == before
+    for name in names:
+        cuda.stats[name] += 1
+        assert device.allocator_state() != before
+        before = device.allocator_state()
+    cuda.stats = {}  # an allocator that keeps no such accounts
+    assert device.allocator_state() == device.allocator_state()
+
+
 def test_work_left_over_from_before_is_not_counted(cuda, device):
     cuda.work(9_000 * US)
     timed = device.time_calls(lambda: cuda.work(300 * US), count=1, inner=1)
@@ -130,6 +188,24 @@ def test_no_slowdown_no_spinning(cuda, device):
     device.time_calls(lambda: cuda.work(1), count=3, inner=1)
     assert "sleep" not in cuda.order
     assert not device.stretches
+
+
+def test_work_on_another_stream_is_in_the_latency_and_not_in_the_span(cuda, device):
+    def aside():
+        cuda.host_ns += 5 * US
+        cuda.aside_ns = cuda.host_ns + 250 * US
+
+    wait = cuda.synchronize
+    cuda.aside_ns = 0
+
+    def synchronize(index):
+        wait(index)
+        cuda.host_ns = max(cuda.host_ns, cuda.aside_ns)
+
+    cuda.synchronize = synchronize
+    timed = device.time_calls(aside, count=1, inner=1)
+    assert timed.host_ns == [255 * US]
+    assert timed.device_ns == [pytest.approx(5 * US)]
 
 
 def test_spans_between_marks_are_seconds(cuda, device):

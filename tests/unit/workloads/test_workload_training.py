@@ -194,6 +194,87 @@ def test_a_loss_scale_that_moves_is_remarked(make_context, target, make_other_si
     assert measurement.remarks == ("loss scale moved while measuring: [4.0, 8.0]",)
 
 
+def test_the_warm_up_waits_for_the_loss_scale(make_context, target):
+    parts = Parts()
+    scales = [8.0, 8.0, 8.0, 4.0, 2.0]
+    step = make_step(parts, scaler=Scaler(parts, scales=scales))
+    measurement, _ = measure_training(
+        make_context(iterations=5), target, step, batch_size=None
+    )
+    assert measurement.remarks == ()
+    assert measurement.plan.warmup > 4 + 10
+
+
+def test_a_block_whose_scale_moved_is_made_again(make_context, target, by_name):
+    parts = Parts()
+    step = make_step(parts, scaler=Scaler(parts, scales=[8.0] * 3 + [4.0]))
+    measurement, _ = measure_training(
+        make_context(iterations=20, warmup=1), target, step, batch_size=None
+    )
+    assert measurement.remarks == (
+        "the loss scale moved, blocks made again: 1",
+        "loss scale moved while measuring: [4.0, 8.0]",  # before and after
+    )
+    values = by_name(measurement)
+    assert len(values["step_time"]) == len(values["phase:loss"]) == 20
+    assert measurement.health.steady
+
+
+def test_a_scale_that_never_rests_is_not_steady(make_context, target):
+    parts = Parts()
+    step = make_step(parts, scaler=Scaler(parts, scales=list(range(2000))))
+    measurement, _ = measure_training(
+        make_context(iterations=20, warmup=1), target, step, batch_size=None
+    )
+    assert not measurement.health.steady
+    assert measurement.remarks[0] == "the loss scale moved, blocks made again: 3"
+
+
+class Streams(CpuDevice):
+    """A device whose last event happens before the step is over."""
+
+    def __init__(self, clock, aside_ns):
+        super().__init__(clock=clock)
+        self.name = "cuda:0"
+        self.clock = clock
+        self.aside_ns = aside_ns
+        self.waits = 0
+
+    def synchronize(self):
+        self.waits += 1
+        if self.waits % 2 == 0:  # at the end of a step
+            self.clock.now += self.aside_ns
+
+
+@pytest.mark.parametrize(
+    ("aside_us", "told"), [(0, True), (190, True), (210, False), (5000, False)]
+)
+def test_phases_that_are_not_the_step_are_left_out(
+    make_context, make_clock, target, by_name, aside_us, told
+):
+    clock = make_clock(step=0)
+    parts = Parts()
+    parts.backward = lambda: setattr(clock, "now", clock.now + 10_000_000)
+    device = Streams(clock, aside_us * 1000)
+    measurement, _ = measure_training(
+        make_context(device=device, iterations=2, warmup=1),
+        target,
+        make_step(parts),
+        batch_size=None,
+    )
+    values = by_name(measurement)
+    assert values["step_time"] == pytest.approx((0.01 + aside_us / 1e6,) * 2)
+    assert ("phase:backward" in values) is told
+    if not told:
+        share = aside_us / (10_000 + aside_us)
+        assert measurement.remarks == (
+            (
+                f"no phases: they leave {share:.0%} of the step over; part of the work is "
+                "on another stream"
+            ),
+        )
+
+
 def test_torch_itself(make_context, target, by_name):
     torch = pytest.importorskip("torch")
     model = torch.nn.Linear(4, 2)

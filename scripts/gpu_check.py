@@ -1,0 +1,361 @@
+"""Check on a machine with a GPU what no machine without one can show.
+
+Timing is held against torch's profiler and against a captured graph, counts against
+a trace, planted slowdowns against the clock, operations against the table of peaks,
+and identical code against itself through the whole gate. Takes under four minutes.
+
+    python scripts/gpu_check.py [--json PATH] [--snapshot PATH] [--seconds 220]
+
+Exit code 0 where all is well, 1 where a check failed, 5 without a GPU.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pytest_perfgate.errors import DeviceUnavailable
+from pytest_perfgate.measure.device import resolve_device
+
+ROOT = Path(__file__).resolve().parent.parent
+NO_GPU = 5
+OK, FAILED, SKIPPED = "ok", "FAILED", "skipped"
+FULL_S = 220.0
+SPAN_TOLERANCE, GRAPH_TOLERANCE = 0.10, 0.10
+PLANTED = (0.05, 0.10)
+PLANTED_TOLERANCE = 0.02
+SAME_CODE = (
+    "--perfgate",
+    "benches/bench_encoder.py",
+    "-k",
+    "1-short",
+    "--perfgate-runs=5:5",
+    "--perfgate-max-time=0.2",
+    "--perfgate-on-inconclusive=warn",
+)
+SESSION_S = 60.0
+"""Without so much time left, no session of the gate is begun."""
+HOST_BOUND = 0.8
+LEAST_MFU = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at, and what was seen."""
+
+    name: str
+    status: str
+    figures: str
+    took_s: float = 0.0
+
+
+# -- what is pure
+
+
+def near(name: str, seen: float, wanted: float, tolerance: float, unit: str) -> Check:
+    """Hold one number against another; both are shown."""
+    off = abs(seen / wanted - 1) if wanted else float("inf")
+    return Check(
+        name=name,
+        status=OK if off <= tolerance else FAILED,
+        figures=f"{seen:.6g} {unit} against {wanted:.6g} {unit} "
+        f"({off:.1%} apart, {tolerance:.0%} allowed)",
+    )
+
+
+def holds(name: str, figures: str, *conditions: bool) -> Check:
+    """Pass where all conditions do."""
+    return Check(name=name, status=OK if all(conditions) else FAILED, figures=figures)
+
+
+def decreased(first: dict[str, float], last: dict[str, float]) -> list[str]:
+    """Name the counters that went back, or vanished."""
+    return [name for name, value in first.items() if last.get(name, -1.0) < value]
+
+
+def table(checks: Sequence[Check]) -> str:
+    """One line a check, and a last one that counts them."""
+    widest = max((len(check.name) for check in checks), default=0)
+    lines = [
+        f"{check.name:<{widest}}  {check.status:<7}  {check.took_s:6.1f} s"
+        for check in checks
+    ]
+    counts = ", ".join(
+        f"{sum(check.status == status for check in checks)} {status}"
+        for status in (OK, FAILED, SKIPPED)
+    )
+    return "\n".join([*lines, counts])
+
+
+def exit_code(checks: Sequence[Check]) -> int:
+    """Fail where anything failed, or where nothing was seen to be well."""
+    failed = any(check.status == FAILED for check in checks)
+    return int(failed or not any(check.status == OK for check in checks))
+
+
+def as_json(checks: Sequence[Check], machine: dict[str, Any]) -> str:
+    content = {
+        "schema": "gpu-check/1",
+        "machine": machine,
+        "exit_code": exit_code(checks),
+        "checks": [asdict(check) for check in checks],
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def without_names(reading: dict[str, Any]) -> dict[str, Any]:
+    """Keep of other processes only how many there were."""
+    processes = reading.get("processes")
+    count = None if processes is None else len(processes)
+    return {**reading, "processes": count}
+
+
+def attempt(name: str, look: Callable[[], Check]) -> Check:
+    """Make one check; what it raises is a failure that says so."""
+    started = time.monotonic()
+    try:
+        found = look()
+    except Exception as error:  # noqa: BLE001 (the checks after this one are to be made, too)
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        found = Check(name=name, status=FAILED, figures=text)
+    took_s = time.monotonic() - started
+    print(f"{found.name}: {found.status}: {found.figures}", flush=True)
+    return Check(**{**asdict(found), "took_s": round(took_s, 2)})
+
+
+# -- what needs a GPU
+
+
+class Bench:
+    """Calls on one GPU, and the device that times them."""
+
+    def __init__(self, name: str) -> None:
+        import torch
+
+        from pytest_perfgate.measure.cuda import open_cuda
+
+        self.torch = torch
+        self.device = open_cuda(name)
+        self.left = torch.randn(4096, 4096, device=name, dtype=torch.bfloat16)
+        self.tiny = torch.ones(1, device=name)
+
+    def product(self) -> Any:  # noqa: ANN401 (a tensor)
+        return self.left @ self.left
+
+    def many_tiny(self) -> None:
+        for _ in range(200):
+            self.tiny.add_(1)
+
+    def timed(self, call: Callable[[], object], count: int = 50) -> Any:  # noqa: ANN401 (Timed)
+        self.device.time_calls(call, count=5, inner=1)
+        return self.device.time_calls(call, count=count, inner=1)
+
+    def trace(self, call: Callable[[], object]) -> Any:  # noqa: ANN401 (Trace)
+        from pytest_perfgate.measure.counters import trace_of
+
+        def whole() -> None:
+            call()
+            self.device.synchronize()
+
+        trace_of(whole, on_gpu=True)  # the first one warms the profiler
+        return trace_of(whole, on_gpu=True)
+
+
+def against_profiler(bench: Bench) -> Check:
+    """Hold the span between events against the kernels in a trace."""
+    span_us = statistics.median(bench.timed(bench.product).device_ns) / 1e3
+    kernels = [e for e in bench.trace(bench.product).events if e.category == "kernel"]
+    busy_us = sum(event.lasts_us for event in kernels)
+    return near("events-profiler", span_us, busy_us, SPAN_TOLERANCE, "µs")
+
+
+def host_waits(bench: Bench) -> Check:
+    """Hold the host's latency against the device's span, which lies in it."""
+    timed = bench.timed(bench.product)
+    host_us = statistics.median(timed.host_ns) / 1e3
+    span_us = statistics.median(timed.device_ns) / 1e3
+    figures = f"latency {host_us:.1f} µs, device {span_us:.1f} µs"
+    return holds("latency-waits", figures, host_us >= span_us > 0)
+
+
+def against_graph(bench: Bench) -> Check:
+    """Hold one product in a full queue against a tenth of a captured graph of ten."""
+    torch = bench.torch
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        bench.product()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(10):
+            bench.product()
+    whole = statistics.median(bench.timed(graph.replay, 20).device_ns) / 1e4
+    period = bench.device.pipelined(bench.product, count=50, own_ns=0).period_ns
+    one = statistics.median(period) / 1e3
+    return near("events-graph", one, whole, GRAPH_TOLERANCE, "µs")
+
+
+def host_bound(bench: Bench) -> Check:
+    """Look whether tiny kernels are bound by the host, and a large product is not."""
+
+    def share(call: Callable[[], object]) -> float:
+        timed = bench.timed(call, 20)
+        pairs = zip(timed.enqueue_ns, timed.host_ns, strict=True)
+        return statistics.median(handed / whole for handed, whole in pairs)
+
+    tiny, large = share(bench.many_tiny), share(bench.product)
+    figures = f"200 tiny kernels {tiny:.0%}, a product of 4096² {large:.0%}"
+    return holds("host-bound", figures, tiny >= HOST_BOUND > large)
+
+
+def launches(bench: Bench) -> Check:
+    """Count the launches and kernels of two hundred operators."""
+    trace = bench.trace(bench.many_tiny)
+    figures = f"{trace.kernel_launches} launches and {trace.kernels} kernels of 200"
+    return holds("launches", figures, trace.kernel_launches == 200 == trace.kernels)
+
+
+def planted(bench: Bench, share: float) -> Check:
+    """Plant a slowdown in every second turn and look at the ratio of medians."""
+    spans: dict[float, list[float]] = {0.0: [], share: []}
+    for turn in range(20):
+        order = (0.0, share) if turn % 2 else (share, 0.0)
+        for slowdown in order:
+            bench.device.begin("check", run=0, slowdown=slowdown)
+            timed = bench.device.time_calls(bench.product, count=20, inner=1)
+            spans[slowdown] += timed.host_ns
+    bench.device.begin("check", run=0, slowdown=0.0)
+    ratio = statistics.median(spans[share]) / statistics.median(spans[0.0])
+    name = f"planted-{share:.0%}"
+    return near(name, ratio, 1 + share, PLANTED_TOLERANCE, "times")
+
+
+def health(bench: Bench, snapshot: Path | None) -> Check:
+    """Ask the driver before and after some work; its counters may only grow."""
+    telemetry = bench.device.telemetry
+    if telemetry is None:
+        raise RuntimeError("nobody tells of this GPU's health")
+    first = telemetry.read(processes=True)
+    for _ in range(200):
+        bench.product()
+    bench.device.synchronize()
+    last = telemetry.read(processes=True)
+    if snapshot is not None:
+        seen = [without_names(asdict(reading)) for reading in (first, last)]
+        snapshot.write_text(json.dumps(seen, indent=2) + "\n", encoding="utf-8")
+    back = decreased(dict(first.throttled_s), dict(last.throttled_s))
+    figures = (
+        f"SM {last.sm_mhz} MHz, {last.temperature_c} °C, {last.power_w} W, "
+        f"{len(last.throttled_s)} counters, gone back: {back or 'none'}"
+    )
+    told = not (last.blind or last.lost)
+    return holds("health", figures, told, last.sm_mhz is not None, not back)
+
+
+def utilised(bench: Bench) -> Check:
+    """Count a large product's operations and hold its rate against the peak."""
+    from pytest_perfgate.measure.operators import dispatched
+    from pytest_perfgate.measure.peaks import utilisation
+
+    size = 8192
+    kind = {"device": bench.device.name, "dtype": bench.torch.bfloat16}
+    left, right = (bench.torch.randn(size, size, **kind) for _ in range(2))
+
+    def product() -> object:
+        return left @ right
+
+    flops = dispatched(product).flops
+    bench.timed(product, 20)
+    piped = bench.device.pipelined(product, count=50, own_ns=0)
+    per_call_s = piped.wall_ns / 1e9 / 50
+    share = utilisation(flops, bench.device.name, per_call_s)
+    counted = flops.total == 2 * size**3
+    figures = (
+        f"{flops.total:,} operations, {flops.total / per_call_s / 1e12:.0f} TFLOP/s"
+    )
+    if isinstance(share, str):
+        status = SKIPPED if counted else FAILED
+        return Check(name="mfu", status=status, figures=f"{figures}; {share}")
+    figures = f"{figures}, mfu {share:.2f}"
+    return holds("mfu", figures, counted, LEAST_MFU < share <= 1.0)
+
+
+def same_code(limit_s: float) -> Check:
+    """Let the gate judge our own code against itself, in five pairs of processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pytest", *SAME_CODE]
+        command += ["--perfgate-against", "HEAD", "--perfgate-report", folder]
+        ended = subprocess.run(
+            command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=limit_s,
+        )
+    lines = ended.stdout.strip().splitlines() or ["no output"]
+    figures = f"exit {ended.returncode}: {lines[-1].strip('= ')}"
+    return holds("same-code", figures, ended.returncode == 0)
+
+
+def all_checks(name: str, *, seconds: float, snapshot: Path | None) -> list[Check]:
+    """Make them all in order; sessions of the gate last, while there is time."""
+    ends = time.monotonic() + seconds
+    bench = Bench(name)
+    looks: list[tuple[str, Callable[[], Check]]] = [
+        ("events-profiler", lambda: against_profiler(bench)),
+        ("latency-waits", lambda: host_waits(bench)),
+        ("events-graph", lambda: against_graph(bench)),
+        ("host-bound", lambda: host_bound(bench)),
+        ("launches", lambda: launches(bench)),
+        *(
+            (f"planted-{share:.0%}", partial(planted, bench, share))
+            for share in PLANTED
+        ),
+        ("health", lambda: health(bench, snapshot)),
+        ("mfu", lambda: utilised(bench)),
+    ]
+    checks = [attempt(title, look) for title, look in looks]
+    left_s = ends - time.monotonic()
+    if left_s < SESSION_S:
+        text = f"{left_s:.0f} s left, {SESSION_S:.0f} s needed"
+        return [*checks, Check(name="same-code", status=SKIPPED, figures=text)]
+    return [*checks, attempt("same-code", lambda: same_code(left_s))]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="write what was seen to this file")
+    parser.add_argument("--snapshot", type=Path, help="write the driver's readings")
+    parser.add_argument("--seconds", type=float, default=FULL_S, help="time to spend")
+    given = parser.parse_args(arguments)
+    try:
+        name = resolve_device("cuda:0")
+    except DeviceUnavailable as obstacle:
+        print(f"no GPU, nothing checked: {obstacle}", file=sys.stderr)
+        return NO_GPU
+    checks = all_checks(name, seconds=given.seconds, snapshot=given.snapshot)
+    print(table(checks))
+    if given.json is not None:
+        import torch
+
+        machine = {
+            "gpu": torch.cuda.get_device_name(name),
+            "torch": torch.__version__,
+            "cuda": torch.version.cuda,
+        }
+        given.json.write_text(as_json(checks, machine), encoding="utf-8")
+    return exit_code(checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""What has misled others about timing on GPUs, where no other test of ours shows it."""
+
+from pathlib import Path
+
+import pytest
+
+import pytest_perfgate
+from pytest_perfgate.measure import counters
+from pytest_perfgate.measure.compile_watch import BreakBook
+from pytest_perfgate.measure.counters import Occasion, take_counts
+from pytest_perfgate.measure.operators import dispatched
+from pytest_perfgate.measure.runner import Recipe, drive, schedule
+from pytest_perfgate.measure.traces import Trace
+
+PACKAGE = Path(pytest_perfgate.__file__).parent
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def test_autocast_entered_for_every_call_casts_its_weights_every_time(torch):
+    linear = torch.nn.Linear(4, 4, bias=False)
+    x = torch.ones(2, 4)
+
+    def casts(call):
+        return dispatched(call).by_name.get("aten::_to_copy", 0)
+
+    def entered():
+        with torch.autocast("cpu", torch.bfloat16):
+            return linear(x)
+
+    assert casts(entered) == casts(entered) == 2  # the input and the weight
+    with torch.autocast("cpu", torch.bfloat16):
+        linear(x)
+        assert casts(lambda: linear(x)) == 1  # the cached weight serves
+
+
+@pytest.mark.parametrize(
+    "switch", ["set_sync_debug_mode", "cudaProfilerStart", "_activate_gpu_trace"]
+)
+def test_nothing_global_is_switched_on(switch):
+    for file in PACKAGE.rglob("*.py"):
+        assert switch not in file.read_text(encoding="utf-8"), file
+
+
+def test_the_first_trace_of_a_call_is_thrown_away(torch, monkeypatch, make_fake):
+    made = []
+
+    def trace_of(call, *, on_gpu):
+        call()
+        made.append(on_gpu)
+        return Trace(events=())
+
+    monkeypatch.setattr(counters, "trace_of", trace_of)
+    used = []
+    monkeypatch.setattr(counters, "profile_of", used.extend)
+    x = torch.ones(2)
+    take_counts(
+        Occasion(
+            device=make_fake(),
+            call=lambda: x + x,
+            made=3,
+            typical_s=0.001,
+            recompiles=0,
+            breaks=BreakBook(),
+        )
+    )
+    assert len(made) == 3
+    assert len(used) == 2
+
+
+def test_every_shape_is_warm_since_the_warm_up_is_the_call_itself(make_fake):
+    device = make_fake(benchmarks={"*": {"seconds": 0.01}})
+    seen = []
+
+    def call():
+        seen.append(None)
+
+    def perform(request):
+        before = len(seen)
+        times = device.time_calls(call, count=request.count, inner=1).host_ns
+        assert len(seen) - before == request.count
+        return times
+
+    wanted = Recipe(iterations=5, warmup=None, inner_loop=1, max_time_s=1.0)
+    outcome = drive(schedule(device, wanted), perform)
+    assert len(seen) == outcome.warmup + 5
+    assert outcome.warmup >= 3

@@ -1,0 +1,108 @@
+"""The check for machines with a GPU: its arithmetic, and what it says without one."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_perfgate.measure.nvml import device_names
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu_check.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("gpu_check", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gpu_check"] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["gpu_check"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "status"),
+    [(105.0, "ok"), (95.0, "ok"), (111.0, "FAILED"), (0.0, "FAILED")],
+)
+def test_one_figure_is_held_against_another(script, seen, status):
+    check = script.near("x", seen, 100.0, 0.10, "µs")
+    assert check.status == status
+    assert f"{seen:.6g} µs against 100 µs" in check.figures
+
+
+def test_nothing_is_near_to_nothing(script):
+    assert script.near("x", 1.0, 0.0, 0.10, "µs").status == "FAILED"
+
+
+def test_all_conditions_must_hold(script):
+    assert script.holds("x", "", True, True).status == "ok"
+    assert script.holds("x", "", True, False).status == "FAILED"
+
+
+def test_counters_that_go_back_or_vanish(script):
+    first = {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert script.decreased(first, {"a": 1.0, "b": 1.5}) == ["b", "c"]
+    assert script.decreased(first, first) == []
+
+
+def make(script, *statuses):
+    return [
+        script.Check(name=f"check-{index}", status=status, figures="f", took_s=1.5)
+        for index, status in enumerate(statuses)
+    ]
+
+
+def test_a_line_a_check_and_their_number_last(script):
+    text = script.table(make(script, "ok", "FAILED", "skipped", "ok"))
+    assert text.splitlines() == [
+        "check-0  ok          1.5 s",
+        "check-1  FAILED      1.5 s",
+        "check-2  skipped     1.5 s",
+        "check-3  ok          1.5 s",
+        "2 ok, 1 FAILED, 1 skipped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [(["ok"], 0), (["ok", "skipped"], 0), (["ok", "FAILED"], 1), (["skipped"], 1)],
+)
+def test_what_was_not_seen_to_be_well_is_no_success(script, statuses, code):
+    assert script.exit_code(make(script, *statuses)) == code
+
+
+def test_what_is_written(script):
+    text = script.as_json(make(script, "ok", "FAILED"), {"gpu": "G"})
+    content = json.loads(text)
+    assert content["exit_code"] == 1
+    assert content["machine"] == {"gpu": "G"}
+    assert [check["status"] for check in content["checks"]] == ["ok", "FAILED"]
+
+
+def test_of_other_processes_only_the_number_is_kept(script):
+    reading = {"sm_mhz": 1980.0, "processes": [{"pid": 7, "name": "secret"}]}
+    assert script.without_names(reading) == {"sm_mhz": 1980.0, "processes": 1}
+    assert script.without_names({"processes": None}) == {"processes": None}
+
+
+def test_a_check_that_raises_has_failed_and_says_so(script, capsys):
+    def broken():
+        raise RuntimeError("no kernel\nimage")
+
+    check = script.attempt("x", broken)
+    assert (check.status, check.figures) == ("FAILED", "RuntimeError: no kernel")
+    assert capsys.readouterr().out == "x: FAILED: RuntimeError: no kernel\n"
+
+
+@pytest.mark.skipif(bool(device_names()), reason="this machine has a GPU")
+def test_without_a_gpu_it_says_so_and_checks_nothing(tmp_path):
+    file = tmp_path / "seen.json"
+    command = [sys.executable, str(SCRIPT), "--json", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 5
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("no GPU, nothing checked: device 'cuda:0' cannot")
+    assert not file.exists()

@@ -1,0 +1,124 @@
+"""What a device with events adds to a call: a full queue, and honest labels."""
+
+import pytest
+
+from pytest_perfgate.model import OperatorUse, Plan, Profile, Samples
+from pytest_perfgate.workloads.call import (
+    DEVICE_PERIOD,
+    METRICS,
+    measure_call,
+    on_one_stream,
+)
+from pytest_perfgate.workloads.inference import Work, measure_inference
+
+
+@pytest.fixture
+def measure(make_context, make_fake, target):
+    """Measure a call by a law; gives the record."""
+
+    def measure(law, *, work=None, **changes):
+        fake = make_fake(benchmarks={"*": law})
+        context = make_context(device=fake, iterations=4, warmup=1, **changes)
+        if work is None:
+            return measure_call(context, target, int, (), {})[0]
+        return measure_inference(context, target, int, (), work)[0]
+
+    return measure
+
+
+def test_a_full_queue_gives_a_period(measure, by_name):
+    law = {"seconds": 0.01, "device": 0.9, "period": 0.5}
+    periods = by_name(measure(law))["device_period"]
+    assert periods == pytest.approx((0.005,) * 25)  # a quarter of a second of calls
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(0.1, 10), (1e-5, 1000)])
+def test_how_many_calls_fill_a_queue(measure, by_name, seconds, count):
+    found = by_name(measure({"seconds": seconds, "period": 1.0}))
+    assert len(found["device_period"]) == count
+
+
+def test_without_a_queue_there_is_no_period(measure, by_name):
+    assert "device_period" not in by_name(measure({"seconds": 0.01}))
+
+
+def test_in_a_pair_no_queue_is_filled(measure, by_name, make_other_side):
+    found = by_name(measure({"period": 1.0}, pair=make_other_side()))
+    assert "device_period" not in found
+
+
+@pytest.mark.parametrize(
+    ("work", "unit", "rate"),
+    [
+        (Work(batch_size=8), "items/s", 1600.0),
+        (Work(batch_size=8, tokens=64), "tokens/s", 12800.0),
+    ],
+)
+def test_throughput_is_that_of_the_full_queue(measure, work, unit, rate):
+    found = measure({"seconds": 0.01, "period": 0.5}, work=work)
+    (series,) = (s for s in found.samples if s.metric.name == "throughput")
+    assert series.metric.unit == unit
+    assert series.metric.definition == "work-over-queued-wall/1"
+    assert series.values == pytest.approx((rate,))
+
+
+def test_a_planted_slowdown_reaches_the_queue(measure, by_name):
+    found = by_name(measure({"seconds": 0.01, "period": 0.5}, slowdown=0.5))
+    assert found["device_period"][0] == pytest.approx(0.0075)
+
+
+@pytest.mark.parametrize(("share", "bound"), [(0.79, False), (0.8, True), (0.95, True)])
+def test_what_the_host_holds_up_is_called_so(measure, share, bound):
+    found = measure({"seconds": 0.01, "device": 0.9, "enqueue": share})
+    assert [r.startswith("host-bound") for r in found.remarks] == [True] * bound
+    assert all(f"{share:.0%} of the latency" in remark for remark in found.remarks)
+
+
+def test_spans_too_short_for_events_are_named(measure):
+    (remark,) = measure({"seconds": 2e-5, "device": 0.5}).remarks
+    assert remark == (
+        "device_time of 10 µs a sample is mostly gaps between launches; "
+        "inner_loop=20 would make it long enough"
+    )
+
+
+def test_an_inner_loop_makes_a_sample_long_enough(measure):
+    law = {"seconds": 2e-5, "device": 0.5}
+    plans = {"a.py::b": Plan(iterations=4, warmup=1, inner_loop=20)}
+    assert measure(law, plans=plans).remarks == ()
+
+
+def spans(*values):
+    return Samples(metric=METRICS["device_time"], values=values)
+
+
+def profile(kernels_s):
+    kernels = {"k": OperatorUse(count=1, self_s=kernels_s)}
+    return Profile(operators={}, kernels=kernels, operators_s=0.0, kernels_s=kernels_s)
+
+
+PERIODS = Samples(metric=DEVICE_PERIOD, values=(1.0,))
+
+
+def test_a_span_that_cannot_hold_the_kernels_is_left_out():
+    series, remarks = on_one_stream((PERIODS, spans(5e-6, 5e-6)), profile(250e-6))
+    assert series == (PERIODS,)
+    assert remarks == (
+        (
+            "no device_time: kernels ran for 250 µs a call and the events span 5 µs: "
+            "the work is on another stream; let the current stream wait for it"
+        ),
+    )
+
+
+@pytest.mark.parametrize("seen", [None, profile(250e-6), profile(499e-6)])
+def test_a_span_that_may_hold_them_stays(seen):
+    given = (PERIODS, spans(250e-6))
+    assert on_one_stream(given, seen) == (given, ())
+
+
+def test_without_kernels_nothing_is_compared():
+    empty = Profile(operators={}, kernels={}, operators_s=1.0, kernels_s=0.0)
+    given = (spans(1e-9),)
+    assert on_one_stream(given, empty) == (given, ())
+    assert on_one_stream((PERIODS,), profile(1.0)) == ((PERIODS,), ())
