@@ -31,6 +31,8 @@ OTHER_CLOCK = 0.01
 """A clock that differs by less is the same."""
 OTHER_SIZE = 0.01
 """A peak of memory that differs by less is the same; counts are exact."""
+_LEAST_SHARE = 0.005
+"""A smaller share would be written as none."""
 _SIZES = frozenset({"peak_memory", "reserved_memory"})
 _ORDER = (
     *("recompiles", "graph_breaks", "compiled_graphs", "syncs", "copies_pageable"),
@@ -112,7 +114,7 @@ def explain(
 
 def clue_text(clue: Clue) -> str:
     """Write a clue with its share of the slowdown, where there is one."""
-    if clue.share is None:
+    if clue.share is None or abs(clue.share) < _LEAST_SHARE:
         return clue.text
     if clue.share >= 1:
         return f"{clue.text}: as much as the whole slowdown"

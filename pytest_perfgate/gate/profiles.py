@@ -64,10 +64,11 @@ def profile_clues(
         (one for one in changes if not one.more and _grew(one, kind, slowdown_s)),
         key=lambda one: (-one.grew_s, one.name),
     )
-    return tuple(
-        _clue(kind, one, slowdown_s if told else None)
-        for one in [*often, *longer][:MOST]
-    )
+    found = [*often, *longer]
+    clues = [_clue(kind, one, slowdown_s if told else None) for one in found[:MOST]]
+    if len(found) > MOST:
+        clues.append(Clue(kind=kind, text=f"… and {len(found) - MOST} more {kind}s"))
+    return tuple(clues)
 
 
 def _changes(old: Listing, new: Listing) -> Iterator[_Change]:

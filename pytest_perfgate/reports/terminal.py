@@ -77,6 +77,8 @@ class _Row:
     verdict: str
     cells: dict[str, str]
     notes: tuple[str, ...] = ()
+    clues: tuple[str, ...] = ()
+    slow: tuple[str, ...] = ()
 
 
 def render(report: Report, *, width: int, verbose: bool = False) -> tuple[Line, ...]:
@@ -142,6 +144,8 @@ def _rows(result: BenchmarkResult, *, verbose: bool) -> Iterator[_Row]:
         verdict=verdict_text(result.verdict),
         cells=_cells(figures.of_result(result, main)),
         notes=_notes(result, main, verbose=verbose),
+        clues=strongest(result, _NOTE_LINES),
+        slow=tuple(slow_lines(result)) if verbose else (),
     )
     for judgement in others(result, main=main, verbose=verbose):
         yield _Row(
@@ -169,17 +173,15 @@ def _cells(found: figures.Figures | None) -> dict[str, str]:
 def _notes(
     result: BenchmarkResult, main: Judgement | None, *, verbose: bool
 ) -> tuple[str, ...]:
-    """Collect what completes a verdict: detail, causes, remarks, runs not used."""
+    """Collect what completes a verdict: its detail, remarks, runs not used."""
     told = result.verdict.outcome not in GREEN or verbose
     detail = (result.verdict.detail,) if told else ()
     remarks = remarks_of(result) + (main.remarks if main else ())
     discarded = result.discarded if told else ()
     return (
         *detail,
-        *strongest(result, 3 if verbose else 1),
         *remarks,
         *(_chances(main) if verbose and main else ()),
-        *(slow_lines(result) if verbose else ()),
         *not_used(discarded),
     )
 
@@ -283,13 +285,15 @@ def _numbers(cells: dict[str, str], columns: dict[str, int]) -> str:
 
 
 def _note_lines(row: _Row, width: int, *, most: int) -> Iterator[Line]:
+    """Yield what is below a row: notes in one paragraph, each clue on its own line."""
+    room = width - len(_INDENT)
     notes = "; ".join(one_line(note) for note in row.notes if note)
-    if not notes:
-        return
-    lines = list(wrap(notes, width - len(_INDENT)))
+    lines = list(wrap(notes, room)) if notes else []
     if len(lines) > most:
         rest = " ".join(lines[most - 1 :])
-        lines = [*lines[: most - 1], clip(rest, width - len(_INDENT))]
+        lines = [*lines[: most - 1], clip(rest, room)]
+    for text in (*row.clues[:most], *row.slow):
+        lines += wrap(one_line(text), room)
     yield from (line(f"{_INDENT}{text}", "light") for text in lines)
 
 

@@ -5,6 +5,9 @@ import pytest
 from pytest_perfgate.model import (
     METRICS,
     Baseline,
+    Clue,
+    ClueKind,
+    Explanation,
     Health,
     Judgement,
     Metric,
@@ -15,6 +18,8 @@ from pytest_perfgate.model import (
     RunSummary,
     Samples,
     Session,
+    SlowIteration,
+    SlowIterations,
     Twin,
     Verdict,
 )
@@ -30,6 +35,37 @@ LATENCY = METRICS["latency"]
     ("make", "message"),
     [
         (lambda: Metric(name="", unit="s"), "Metric.name=''"),
+        (
+            lambda: Clue(kind=ClueKind.NOTE, text="", share=math.inf),
+            "Clue.share=inf",
+        ),
+        (lambda: Explanation(lines=()), r"Explanation.lines=\(\)"),
+        (
+            lambda: SlowIteration(index=-1, at_s=0.0, value_s=0.0),
+            "SlowIteration.index=-1",
+        ),
+        (
+            lambda: SlowIteration(index=0, at_s=math.nan, value_s=0.0),
+            "SlowIteration.at_s=nan",
+        ),
+        (
+            lambda: SlowIteration(index=0, at_s=0.0, value_s=-1.0),
+            "SlowIteration.value_s=-1.0",
+        ),
+        (
+            lambda: SlowIterations(run=0, beyond_s=0.0, rule="", count=1, worst=()),
+            r"SlowIterations.worst=\(\)",
+        ),
+        (
+            lambda: SlowIterations(
+                run=0,
+                beyond_s=0.0,
+                rule="",
+                count=0,
+                worst=(SlowIteration(index=0, at_s=0.0, value_s=0.0),),
+            ),
+            "SlowIterations.count=0",
+        ),
         (lambda: Health(unfit=Reason.TOO_NOISY), "Health.unfit=<Reason.TOO_NOISY"),
         (lambda: Samples(metric=LATENCY, values=()), r"Samples.values=\(\)"),
         (
@@ -85,3 +121,13 @@ def test_a_judgement_says_outcome_and_reason_for_short():
     judgement = Judgement(metric=LATENCY, statistic="median", verdict=verdict)
     assert judgement.outcome is Outcome.UNCHANGED
     assert judgement.reason is Reason.WITHIN_BUDGET
+
+
+def test_the_strongest_lines_are_of_as_many_kinds_as_there_are():
+    kinds = [ClueKind.COUNT] * 3 + [ClueKind.OPERATOR, ClueKind.COMMIT]
+    lines = tuple(Clue(kind=kind, text=f"{n}") for n, kind in enumerate(kinds))
+    told = Explanation(lines=lines)
+    assert [line.text for line in told.strongest(1)] == ["0"]
+    assert [line.text for line in told.strongest(3)] == ["0", "3", "4"]
+    assert [line.text for line in told.strongest(4)] == ["0", "1", "3", "4"]
+    assert told.strongest(9) == lines

@@ -239,7 +239,13 @@ def test_no_more_are_named_than_one_reads():
     found = explain(
         baseline(profile=profile(op0=(1, 0.1))), result(profile=profile(**many)), SAME
     )
-    assert len(of_kind(found, ClueKind.OPERATOR)) == MOST
+    named = of_kind(found, ClueKind.OPERATOR)
+    assert len(named) == MOST + 1
+    assert named[-1] == f"… and {MOST - 1} more operators"
+
+
+def test_a_share_that_would_be_none_is_not_written():
+    assert clue_text(Clue(kind=ClueKind.COUNT, text="x", share=0.004)) == "x"
 
 
 def test_kernels_explain_the_device_time_and_operators_then_no_share():
