@@ -83,6 +83,10 @@ class Base:
         )
         return tree
 
+    def commit(self) -> str | None:
+        """Return the commit that is measured; None where none is."""
+        return self.told.commit if self.told else None
+
     def _pythonpath(self) -> Sequence[str]:
         with suppress(ValueError):  # no such ini value: the plugin is blocked
             return [str(entry) for entry in self._config.getini("pythonpath")]

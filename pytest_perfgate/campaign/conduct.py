@@ -1,31 +1,24 @@
 """One session of the gate, from what was collected to the written report."""
 
 import os
-import shutil
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pytest_perfgate import protocol
-from pytest_perfgate.campaign import git, machine, progress, replay
+from pytest_perfgate.campaign import git, replay
 from pytest_perfgate.campaign.attempts import PastAttempts
-from pytest_perfgate.campaign.base import Base
-from pytest_perfgate.campaign.doors import Doors
 from pytest_perfgate.campaign.explaining import Explaining
 from pytest_perfgate.campaign.foresight import plan_lines
-from pytest_perfgate.campaign.idle import idle_metrics, idle_specs
-from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
+from pytest_perfgate.campaign.idle import idle_metrics, idle_specs, typed
 from pytest_perfgate.campaign.ledger import Ledger
-from pytest_perfgate.campaign.manager import RECORDING_RUNS, Campaign
+from pytest_perfgate.campaign.manager import RECORDING_RUNS, Cost
+from pytest_perfgate.campaign.measuring import Measuring, Planned, Session
 from pytest_perfgate.campaign.missing import Collected, gone, whole_files
-from pytest_perfgate.campaign.pair_launch import PairLauncher
 from pytest_perfgate.campaign.recording import Occasion, apply, budgets, change
 from pytest_perfgate.campaign.results import results_of
 from pytest_perfgate.campaign.selection import file_of
@@ -43,7 +36,6 @@ from pytest_perfgate.gate.suite import (
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report
-from pytest_perfgate.options import OPTIONS
 from pytest_perfgate.reports import terminal, update
 from pytest_perfgate.reports.changes import Change, shown
 from pytest_perfgate.reports.layout import Line, line
@@ -57,14 +49,6 @@ _OTHER_FAILURE = (
     "something failed that is no benchmark's verdict: a file that could not be"
     " collected, or a test that was expected to fail and passed (strict xfail)"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """A collected benchmark."""
-
-    nodeid: str
-    settings: ItemSettings
 
 
 class Conduct:
@@ -96,7 +80,7 @@ class Conduct:
         self._shelf, self._whole = self._open_shelf(collected, fixtures)
         self._folder = RunFolder(settings.report)
         self._ledger = Ledger([own.settings for own in planned])
-        for text in idle_specs(settings, collected, _typed(config)):
+        for text in idle_specs(settings, collected, typed(config)):
             self._ledger.note(text)
         self._past = PastAttempts(
             settings.rootdir,
@@ -114,7 +98,20 @@ class Conduct:
             settings=settings,
             past=self._past,
         )
-        self._campaign: Campaign | None = None
+        self._measuring = Measuring(
+            config,
+            settings,
+            Session(
+                planned=planned,
+                device=self._device,
+                fake=self._fake,
+                ledger=self._ledger,
+                shelf=self._shelf,
+                verdicts=self._verdicts,
+                past=self._past,
+                folder=self._folder,
+            ),
+        )
         self._results: dict[str, list[BenchmarkResult]] = {}
         self._missing: list[BenchmarkResult] = []
         self._changes: list[Change] = []
@@ -123,12 +120,11 @@ class Conduct:
         self._absorbed: set[str] = set()
         self._failed_otherwise = False
         self._prepared = False
-        self._base = Base(config, settings, [own.nodeid for own in planned])
         self._explaining = Explaining(
             self._verdicts.reference,
             when=settings.explain,
             root=settings.rootdir,
-            base_commit=lambda: self._base.told.commit if self._base.told else None,
+            base_commit=self._measuring.base.commit,
         )
 
     def _policy(self, own: ItemSettings) -> BenchmarkPolicy:
@@ -177,109 +173,15 @@ class Conduct:
             return
         for entry in self._ledger.entries.values():
             entry.unreadable = self._shelf.problem(entry.nodeid) is not None
-        with self._machine() as fit:
+        with self._measuring.machine() as fit:
             if fit:
-                self._run()
-
-    def _machine(self) -> AbstractContextManager[bool]:
-        """Hold the device until all is measured; gives whether it is fit."""
-        if self._fake:
-            return machine.held_fake(Path(self._fake), self._ledger)
-        return machine.held(
-            self._device,
-            self._ledger,
-            say=self._say,
-            lock_clocks=self._settings.lock_clocks,
-            patience_s=self._settings.max_total_s,
-        )
-
-    def _say(self, text: str) -> None:
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
-            reporter.write_line(f"perfgate: {text}")
-
-    def _run(self) -> None:
-        self._past.begin()
-        self._note_what_governs()
-        self._campaign, launcher = self._make_campaign()
-        with self._base:
-            self._conduct(self._campaign, launcher)
-
-    def _conduct(self, campaign: Campaign, launcher: WorkerLauncher) -> None:
-        if self._settings.update:
-            campaign.record()
-            self._verdicts.weigh_the_suite()
-            return
-        self._base.check()  # before anything is measured for nothing
-        if self._settings.paired:
-            entries = list(self._ledger.entries.values())
-            campaign.pair_up(self._open_base(launcher), entries)
-        campaign.measure(self._settings.looks)
-        self._verdicts.weigh_the_suite()
-        confirming = self._settings.pairing.confirm is not None
-        campaign.confirm(partial(self._open_base, launcher) if confirming else None)
-
-    def _open_base(self, launcher: WorkerLauncher) -> PairLauncher:
-        """Check the base tree out, and return what starts pairs."""
-        tree = self._base.open()
-        self._verdicts.reference.in_base = self._base.has
-        for note in tree.notes:
-            self._ledger.note(note)
-        return PairLauncher(
-            launcher,
-            tree,
-            in_turns=self._settings.pairing.interleave == "block",
-            note=self._ledger.note,
-        )
-
-    def _note_what_governs(self) -> None:
-        """Say where a stored plan outweighs what the user says."""
-        overruled = [
-            own.nodeid
-            for own in self._planned
-            if not all(
-                map(own.settings.agrees_with, self._shelf.plans(own.nodeid).values())
-            )
-        ]
-        if overruled and not self._settings.update:
-            others = f" and {len(overruled) - 1} more" if overruled[1:] else ""
-            self._ledger.note(
-                f"the plans stored with the baselines of {overruled[0]}{others} say "
-                "other iterations, warm-up or inner loop than option or marker do, and "
-                "they govern; --perfgate-update records new ones"
-            )
-
-    def _make_campaign(self) -> tuple[Campaign, WorkerLauncher]:
-        stream = progress.terminal_stream(verbosity=self._config.get_verbosity())
-        invocation = Invocation(
-            arguments=tuple(map(str, self._config.invocation_params.args)),
-            start=self._config.invocation_params.dir,
-            device=self._device,
-            cache=self._folder.path / "cache"
-            if self._config.pluginmanager.hasplugin("cacheprovider")
-            else None,
-            timeouts={own.nodeid: own.settings.timeout_s for own in self._planned},
-        )
-        launcher = WorkerLauncher(self._folder, invocation)
-        campaign = Campaign(
-            self._ledger,
-            Doors(
-                launcher=launcher,
-                judge=self._verdicts,
-                progress=progress.TerminalProgress(stream, width=_columns()),
-                # what is fake recovers at once
-                sleep=_no_time_passes if self._fake else time.sleep,
-            ),
-            seed=self._settings.seed,
-            max_total_s=self._settings.max_total_s,
-        )
-        return campaign, launcher
+                self._measuring.run()
 
     # -- results
 
     def by_item(self, *, interrupted: bool = False) -> dict[str, list[BenchmarkResult]]:
         """Judge for good; returns each item's results, worst first."""
-        out_of_time = interrupted or bool(self._campaign and self._campaign.out_of_time)
+        out_of_time = interrupted or self._measuring.out_of_time
         results = {
             nodeid: results_of(
                 entry, self._verdicts, self._shelf, out_of_time=out_of_time
@@ -308,7 +210,7 @@ class Conduct:
             commit=git.commit(self._settings.rootdir),
             environment_digest=environment_digest(environment) if environment else "",
             force=self._settings.force,
-            out_of_time=bool(self._campaign and self._campaign.out_of_time),
+            out_of_time=self._measuring.out_of_time,
         )
         self._changes = [
             change(
@@ -467,7 +369,7 @@ class Conduct:
             interrupted=interrupted,
             failed=bool(problem),
         )
-        cost = self._campaign.cost if self._campaign else None
+        cost = self._measuring.campaign.cost if self._measuring.campaign else None
         return Report(
             created=_now(),
             commit=git.commit(self._settings.rootdir),
@@ -476,28 +378,21 @@ class Conduct:
             exit_code=code,
             summary=summary,
             policy=self._settings.given,
-            cost={
-                "runs": cost.runs,
-                "workers": cost.workers,
-                "seconds": round(cost.seconds, 3),
-            }
-            | ({"waited_s": round(cost.waited_s, 3)} if cost.waited_s else {})
-            if cost
-            else {},
+            cost=_told(cost) if cost else {},
             interrupted=interrupted,
             shift=self._verdicts.shift,
             problem=problem,
             notes=(
                 *self._ledger.notes,
-                *self._left_out(),
+                *_left_out(results),
                 *idle_metrics(
                     self._settings,
                     {name for result in results for name in result.metrics},
-                    _typed(self._config),
+                    typed(self._config),
                 ),
                 *((self._past.problem,) if self._past.problem else ()),
             ),
-            base=self._base.told,
+            base=self._measuring.base.told,
         )
 
     def report_lines(self, *, width: int, verbose: bool) -> Iterator[Line]:
@@ -516,15 +411,6 @@ class Conduct:
         """Keep something to be told at the end, once."""
         self._ledger.note(text)
 
-    def _left_out(self) -> Iterator[str]:
-        """Say that there is something which a green verdict does not show."""
-        count = sum(len(result.discarded) for result in self.all_results())
-        if count:
-            yield (
-                f"{counted(count, 'run')} not used, or not whole; the reasons "
-                "are in the report, and shown with -v"
-            )
-
     def plan_lines(self) -> Iterator[str]:
         """Return the plan for `--collect-only`."""
         bounds = (self._settings.looks[0], self._settings.looks[-1])
@@ -536,22 +422,24 @@ class Conduct:
         )
 
 
-def _typed(config: pytest.Config) -> dict[str, tuple[str, ...]]:
-    """Return what the user gave on the command line of options that may be repeated."""
-    return {
-        option.flag: tuple(config.getoption(option.dest) or ())
-        for option in OPTIONS
-        if option.repeatable
+def _told(cost: Cost) -> dict[str, float]:
+    told = {
+        "runs": cost.runs,
+        "workers": cost.workers,
+        "seconds": round(cost.seconds, 3),
     }
+    return told | ({"waited_s": round(cost.waited_s, 3)} if cost.waited_s else {})
+
+
+def _left_out(results: Iterable[BenchmarkResult]) -> Iterator[str]:
+    """Say that there is something which a green verdict does not show."""
+    count = sum(len(result.discarded) for result in results)
+    if count:
+        yield (
+            f"{counted(count, 'run')} not used, or not whole; the reasons "
+            "are in the report, and shown with -v"
+        )
 
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _no_time_passes(seconds: float) -> None:
-    """Wait on a clock that is not real."""
-
-
-def _columns() -> int:
-    return shutil.get_terminal_size().columns

@@ -4,8 +4,11 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
+import pytest
+
 from pytest_perfgate.campaign.missing import Collected
 from pytest_perfgate.gate.grammar import is_for, parse_budget, parse_limit
+from pytest_perfgate.options import OPTIONS
 from pytest_perfgate.reports.words import counted
 from pytest_perfgate.settings import Settings
 
@@ -90,3 +93,12 @@ def _globs(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 def _fits(glob: str, known: Collection[str]) -> bool:
     return any(is_for(glob, nodeid) for nodeid in known)
+
+
+def typed(config: pytest.Config) -> dict[str, tuple[str, ...]]:
+    """Return what the user gave on the command line of options that may be repeated."""
+    return {
+        option.flag: tuple(config.getoption(option.dest) or ())
+        for option in OPTIONS
+        if option.repeatable
+    }

@@ -15,7 +15,8 @@ import pytest
 from pytest_perfgate import settings as options
 from pytest_perfgate.campaign import replay, selection
 from pytest_perfgate.campaign.broken import write_broken_report
-from pytest_perfgate.campaign.conduct import Conduct, Planned
+from pytest_perfgate.campaign.conduct import Conduct
+from pytest_perfgate.campaign.measuring import Planned
 from pytest_perfgate.campaign.missing import Collected
 from pytest_perfgate.campaign.termination import Termination
 from pytest_perfgate.errors import (
