@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_perfgate.measure.device import Timed
+from pytest_perfgate.measure.health import DeviceReading, GpuProcess
 from pytest_perfgate.measure.nvml import device_names
+from pytest_perfgate.measure.traces import Event, Trace
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu_check.py"
 
@@ -95,6 +98,98 @@ def test_a_check_that_raises_has_failed_and_says_so(script, capsys):
     check = script.attempt("x", broken)
     assert (check.status, check.figures) == ("FAILED", "RuntimeError: no kernel")
     assert capsys.readouterr().out == "x: FAILED: RuntimeError: no kernel\n"
+
+
+# -- the checks themselves, on a GPU that is made of numbers
+
+
+class Believed:
+    """A bench whose GPU takes 200 µs a product, and the host 5 µs a launch."""
+
+    def __init__(self, *, planted=1.0, extra_launches=0, back=False):
+        self.calls = {self.product: 1, self.products: 20, self.many_tiny: 200}
+        self.device = self
+        self.telemetry = self
+        self.slowdown = 0.0
+        self.planted = planted
+        self.extra = extra_launches
+        self.readings = [1.0, 0.5 if back else 1.5]
+
+    def product(self):
+        pass
+
+    def products(self):
+        pass
+
+    def many_tiny(self):
+        pass
+
+    def synchronize(self):
+        pass
+
+    def begin(self, benchmark, *, run, slowdown):
+        self.slowdown = slowdown * self.planted
+
+    def time_calls(self, call, *, count, inner):
+        kernels = self.calls[call]
+        each_us = 2 if call == self.many_tiny else 200
+        launch_us = 5 * kernels
+        span_us = max(launch_us, each_us * kernels) * (1 + self.slowdown)
+        return Timed(
+            host_ns=[int((span_us + 5) * 1e3)] * count,
+            device_ns=[span_us * 1e3] * count,
+            result=None,
+            enqueue_ns=[launch_us * 1000] * count,
+        )
+
+    def timed(self, call, count=50):
+        return self.time_calls(call, count=count, inner=1)
+
+    def trace(self, call):
+        number = self.calls[call] + self.extra
+        launches = [
+            Event(category="cuda_runtime", name="cudaLaunchKernel", at_us=0.0)
+        ] * number
+        kernels = [
+            Event(category="kernel", name="k", at_us=0.0, lasts_us=200.0)
+        ] * number
+        return Trace(events=(*launches, *kernels))
+
+    def read(self, *, processes):
+        assert processes
+        return DeviceReading(
+            time_s=0.0,
+            sm_mhz=1980.0,
+            throttled_s={"sw_power_cap": self.readings.pop(0)},
+            processes=(GpuProcess(pid=7, name="other"),),
+        )
+
+
+def test_checks_of_a_gpu_that_is_well(script, tmp_path):
+    file = tmp_path / "driver.json"
+    checks = [
+        script.against_profiler(Believed()),
+        script.host_waits(Believed()),
+        script.host_bound(Believed()),
+        script.launches(Believed()),
+        script.planted(Believed(), 0.05),
+        script.planted(Believed(), 0.10),
+        script.health(Believed(), file),
+    ]
+    assert [check.status for check in checks] == ["ok"] * 7, checks
+    assert [each["processes"] for each in json.loads(file.read_text())] == [1, 1]
+    assert "other" not in file.read_text()
+
+
+def test_checks_of_a_gpu_that_is_not(script):
+    checks = [
+        script.against_profiler(Believed(extra_launches=5)),
+        script.launches(Believed(extra_launches=1)),
+        script.planted(Believed(planted=0.0), 0.05),
+        script.planted(Believed(planted=2.0), 0.10),
+        script.health(Believed(back=True), None),
+    ]
+    assert [check.status for check in checks] == ["FAILED"] * 5, checks
 
 
 @pytest.mark.skipif(bool(device_names()), reason="this machine has a GPU")
