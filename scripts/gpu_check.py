@@ -22,8 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_perfgate.api import compare
 from pytest_perfgate.errors import DeviceUnavailable
 from pytest_perfgate.measure.device import resolve_device
+from pytest_perfgate.model import Outcome
+from pytest_perfgate.store import decode_measurement
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_GPU = 5
@@ -32,17 +35,17 @@ FULL_S = 220.0
 SPAN_TOLERANCE, GRAPH_TOLERANCE = 0.10, 0.10
 PLANTED = (0.05, 0.10)
 PLANTED_TOLERANCE = 0.02
-SAME_CODE = (
+SESSION = (
     "--perfgate",
     "benches/bench_encoder.py",
     "-k",
     "1-short",
-    "--perfgate-runs=5:5",
     "--perfgate-max-time=0.2",
-    "--perfgate-on-inconclusive=warn",
+    "--perfgate-on-missing=warn",
 )
+BUDGET = 0.05
 PRODUCTS = 20
-SESSION_S = 110.0
+SESSION_S = 60.0
 """Without so much time left, no session of the gate is begun."""
 HOST_BOUND = 0.8
 LEAST_MFU = 0.3
@@ -117,6 +120,37 @@ def without_names(reading: dict[str, Any]) -> dict[str, Any]:
     processes = reading.get("processes")
     count = None if processes is None else len(processes)
     return {**reading, "processes": count}
+
+
+def read_runs(folder: Path) -> list[tuple[float, ...]]:
+    """Read the latencies that each worker of a session wrote down."""
+    found = []
+    for file in sorted(folder.glob("*.records.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line.split(" ", 2)[2])  # behind a checksum and a length
+            if record["kind"] == "measured":
+                series = decode_measurement(record["measurement"]).samples
+                found += [s.values for s in series if s.metric.name == "latency"]
+    return found
+
+
+def judged(
+    name: str,
+    base: Sequence[Sequence[float]],
+    candidate: Sequence[Sequence[float]],
+    *,
+    red: bool,
+) -> Check:
+    """Let the gate judge runs; `red` says whether it has to see a regression."""
+    judgement = compare(base, candidate, budget=BUDGET)
+    ratio = statistics.median(map(statistics.median, candidate)) / statistics.median(
+        map(statistics.median, base)
+    )
+    figures = (
+        f"{len(base)} runs against {len(candidate)}: {judgement.outcome.value}, "
+        f"medians {ratio - 1:+.1%} at a budget of {BUDGET:.0%}"
+    )
+    return holds(name, figures, (judgement.outcome is Outcome.REGRESSED) is red)
 
 
 def attempt(name: str, look: Callable[[], Check]) -> Check:
@@ -295,11 +329,12 @@ def utilised(bench: Bench) -> Check:
     return holds("mfu", figures, counted, LEAST_MFU < share <= 1.0)
 
 
-def same_code(limit_s: float) -> Check:
-    """Let the gate judge our own code against itself, in five pairs of processes."""
+def gate_runs(count: int, limit_s: float, *more: str) -> list[tuple[float, ...]]:
+    """Let the gate measure one of our benchmarks; give each process's latencies."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pytest", *SAME_CODE]
-        command += ["--perfgate-against", "HEAD", "--perfgate-report", folder]
+        command = [sys.executable, "-m", "pytest", *SESSION, *more]
+        command += [f"--perfgate-runs={count}:{count}", "--perfgate-report", folder]
+        command += ["--perfgate-baselines", f"{folder}/none"]
         ended = subprocess.run(
             command,
             cwd=ROOT,
@@ -308,9 +343,25 @@ def same_code(limit_s: float) -> Check:
             check=False,
             timeout=limit_s,
         )
-    lines = ended.stdout.strip().splitlines() or ["no output"]
-    figures = f"exit {ended.returncode}: {lines[-1].strip('= ')}"
-    return holds("same-code", figures, ended.returncode == 0)
+        found = read_runs(Path(folder) / "runs")
+    if ended.returncode or len(found) < count:
+        last = (ended.stdout.strip().splitlines() or ["no output"])[-1]
+        raise RuntimeError(
+            f"{len(found)} of {count} runs, exit {ended.returncode}: {last.strip('= ')}"
+        )
+    return found[:count]
+
+
+def same_code(runs: list[tuple[float, ...]], limit_s: float) -> Check:
+    """Judge six processes of the same code, every second one against the others."""
+    runs += gate_runs(6, limit_s)
+    return judged("same-code", runs[::2], runs[1::2], red=False)
+
+
+def slowed_code(runs: list[tuple[float, ...]], limit_s: float) -> Check:
+    """Judge three processes with a slowdown against six without."""
+    slowed = gate_runs(3, limit_s, "--perfgate-slowdown=10%")
+    return judged("slowed-code-10%", runs, slowed, red=True)
 
 
 def all_checks(name: str, *, seconds: float, snapshot: Path | None) -> list[Check]:
@@ -331,11 +382,15 @@ def all_checks(name: str, *, seconds: float, snapshot: Path | None) -> list[Chec
         ("mfu", lambda: utilised(bench)),
     ]
     checks = [attempt(title, look) for title, look in looks]
-    left_s = ends - time.monotonic()
-    if left_s < SESSION_S:
-        text = f"{left_s:.0f} s left, {SESSION_S:.0f} s needed"
-        return [*checks, Check(name="same-code", status=SKIPPED, figures=text)]
-    return [*checks, attempt("same-code", lambda: same_code(left_s))]
+    runs: list[tuple[float, ...]] = []
+    for title, judge in (("same-code", same_code), ("slowed-code-10%", slowed_code)):
+        left_s = ends - time.monotonic()
+        if left_s < SESSION_S:
+            text = f"{left_s:.0f} s left, {SESSION_S:.0f} s needed"
+            checks.append(Check(name=title, status=SKIPPED, figures=text))
+        else:
+            checks.append(attempt(title, partial(judge, runs, left_s)))
+    return checks
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,6 +12,8 @@ from pytest_perfgate.measure.device import Timed
 from pytest_perfgate.measure.health import DeviceReading, GpuProcess
 from pytest_perfgate.measure.nvml import device_names
 from pytest_perfgate.measure.traces import Event, Trace
+from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Samples
+from pytest_perfgate.store import encode_measurement
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu_check.py"
 
@@ -98,6 +100,44 @@ def test_a_check_that_raises_has_failed_and_says_so(script, capsys):
     check = script.attempt("x", broken)
     assert (check.status, check.figures) == ("FAILED", "RuntimeError: no kernel")
     assert capsys.readouterr().out == "x: FAILED: RuntimeError: no kernel\n"
+
+
+def make_runs(*medians):
+    spread = (0.998, 0.999, 1.0, 1.001, 1.002) * 20
+    return [tuple(median * each for each in spread) for median in medians]
+
+
+def test_the_gate_judges_runs(script):
+    base = make_runs(1.0, 1.003, 0.997, 1.002, 0.998, 1.0)
+    assert script.judged("a", base[::2], base[1::2], red=False).status == "ok"
+    slowed = make_runs(1.1, 1.103, 1.097)
+    seen = script.judged("a", base, slowed, red=True)
+    assert seen.status == "ok"
+    assert seen.figures == (
+        "6 runs against 3: regressed, medians +10.0% at a budget of 5%"
+    )
+    assert script.judged("a", base, slowed, red=False).status == "FAILED"
+    assert script.judged("a", base[::2], base[1::2], red=True).status == "FAILED"
+
+
+def test_runs_are_read_from_what_workers_wrote(script, tmp_path):
+    samples = (Samples(metric=METRICS["latency"], values=(0.1, 0.2)),)
+    for run in (1, 2):
+        made = Measurement(
+            benchmark="b",
+            nodeid="b",
+            run=run,
+            plan=Plan(iterations=2, warmup=0),
+            samples=samples,
+            health=Health(),
+            clock_tick_s=1e-9,
+        )
+        record = {"kind": "measured", "measurement": encode_measurement(made)}
+        text = "".join(
+            f"00000000 1 {json.dumps(each)}\n" for each in ({"kind": "hello"}, record)
+        )
+        (tmp_path / f"run-00{run}.records.jsonl").write_text(text)
+    assert script.read_runs(tmp_path) == [(0.1, 0.2), (0.1, 0.2)]
 
 
 # -- the checks themselves, on a GPU that is made of numbers
