@@ -51,9 +51,11 @@ def warm_up(
     yield Request(count=1, measured=False)  # the cold call: its time says nothing
     if warmup is None:
         return (yield from _until_warm(device, inner, max_time_s))
-    times: Sequence[int] = ()
-    if warmup > 1:
-        times = yield Request(count=warmup - 1, measured=False)
+    times: list[int] = []
+    while len(times) < warmup - 1:
+        # in portions: a GPU makes two events for each call of a request
+        left = warmup - 1 - len(times)
+        times += yield Request(count=min(left, MOST), measured=False)
     return Warm(recent=tuple(times[-BATCH:]), calls=1 + len(times))
 
 

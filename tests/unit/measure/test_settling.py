@@ -191,6 +191,20 @@ def test_a_stated_warm_up_is_as_stated(make_fake):
     assert outcome.warmup == 3
 
 
+def test_a_long_stated_warm_up_comes_in_portions(make_fake):
+    # a second of clocks may be tens of thousands of calls in a plan
+    device = make_fake()
+    wanted = Recipe(iterations=5, warmup=12_001, inner_loop=1, max_time_s=1.0)
+    made = []
+
+    def perform(request):
+        made.append(request.count)
+        return [1_000_000] * request.count
+
+    assert drive(schedule(device, wanted), perform).warmup == 12_001
+    assert made[:4] == [1, 5000, 5000, 2000]
+
+
 # -- what moves while it is measured
 
 
