@@ -162,6 +162,7 @@ def test_an_uncommitted_change_is_measured_and_named(repository):
     result = repository.against()
     assert repository.outcomes[ONE] == ("regressed", "confirmed")
     result.stdout.fnmatch_lines(["*uncommitted changes*library.py*"])
+    assert "changed with it: there are uncommitted changes" in result.stdout.str()
     repository.git("checkout", "-q", "--", "library.py")
 
 
@@ -451,6 +452,8 @@ def test_what_is_slower_than_stored_is_confirmed_in_pairs(recorded):
     (one,) = [r for r in report["results"] if r["benchmark"] == ONE]
     assert len(one["confirmation"]["iterations"]) == 5
     assert len(one["base_confirmation"]["iterations"]) == 5
+    # what explains it lies between base and HEAD, not since a stored baseline
+    assert {line["kind"] for line in one["explanation"]} == {"commit"}
     last = str(recorded.path / ".perfgate" / "last")
     assert main_of_cli(["gate", last]) == 1
     assert main_of_cli(["accept", last]) == 0
