@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "pytest_perfgate"
-CORE = ("stats/*", "gate/*", "store/*", "model.py", "units.py")
+CORE = ("stats/*", "gate/*", "store/*", "model.py", "outcomes.py", "units.py")
 
 
 def module(*arguments: str) -> list[str]:
