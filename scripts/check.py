@@ -1,32 +1,86 @@
-"""Run our tests with coverage, and hold the pure core to every branch.
+"""Run our tests, and hold the pure core to every branch.
 
-The closing line of pytest is printed last, so that it is what a log ends with.
+Two pytest processes share the machine's cores: the whole sessions of
+`tests/plugin`, most of whose time other processes take, and everything else under
+coverage. The closing line, of both together, is printed last, so that it is what a
+log ends with.
 """
 
+import re
 import subprocess
 import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "pytest_perfgate"
 CORE = ("stats/*", "gate/*", "store/*", "model.py", "outcomes.py", "units.py")
+SESSIONS = "tests/plugin"
+_COUNT = re.compile(r"(\d+) ([a-z]+)")
+_ORDER = ("failed", "error", "passed", "skipped", "xfailed", "xpassed", "warning")
 
 
 def module(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
 
 
-def run_tests(*arguments: str) -> tuple[int, str]:
-    """Run pytest under coverage; returns its exit code and its closing line."""
-    command = module("coverage", "run", "-m", "pytest", *arguments)
+def start(command: Sequence[str], log: IO[str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def shown(lines: Iterable[str]) -> str:
+    """Print lines as they come; return the last one that says something."""
     closing = ""
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as process:
-        for line in process.stdout or ():
-            print(line, end="", flush=True)
-            closing = line if line.strip() else closing
-    return process.returncode, closing
+    for line in lines:
+        print(line, end="", flush=True)
+        closing = line if line.strip() else closing
+    return closing
+
+
+def run_tests() -> tuple[int, str]:
+    """Run everything; returns the worse exit code and the closing line of both."""
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+") as log:
+        # two processes must not write one cache
+        sessions = start(module("pytest", "-p", "no:cacheprovider", SESSIONS), log)
+        others = module("coverage", "run", "-m", "pytest", f"--ignore={SESSIONS}")
+        try:
+            with subprocess.Popen(
+                others, cwd=ROOT, stdout=subprocess.PIPE, text=True
+            ) as process:
+                first = shown(process.stdout or ())
+            code = sessions.wait()
+        finally:
+            sessions.kill()
+            sessions.wait()
+        log.seek(0)
+        second = shown(log)
+    closing = together((first, second), seconds=time.monotonic() - begun)
+    return process.returncode or code, closing
+
+
+def together(closings: Sequence[str], *, seconds: float) -> str:
+    """Add two closing lines of pytest up to one.
+
+    Where one of them counts nothing its process did not come to its end, and what
+    it said stands.
+    """
+    total: Counter[str] = Counter()
+    for closing in closings:
+        counts = _COUNT.findall(closing.partition(" in ")[0])
+        if not counts:
+            return closing
+        for number, what in counts:
+            total[what.removesuffix("s")] += int(number)
+    parts = [f"{total[what]} {what}" for what in _ORDER if total[what]]
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{', '.join(parts)} in {seconds:.2f}s ({minutes // 60}:{minutes % 60:02}:{rest:02})\n"
 
 
 def coverage(*arguments: str) -> int:
@@ -38,7 +92,7 @@ def coverage(*arguments: str) -> int:
 def main() -> int:
     for stale in ROOT.glob(".coverage*"):
         stale.unlink()
-    tests, closing = run_tests(*sys.argv[1:])
+    tests, closing = run_tests()
     coverage("combine", "--quiet")
     core = ",".join(f"{PACKAGE}/{part}" for part in CORE)
     uncovered = coverage("report", f"--include={core}", "--fail-under=100")
