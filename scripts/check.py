@@ -1,9 +1,8 @@
 """Run our tests, and hold the pure core to every branch.
 
-Two pytest processes share the machine's cores: the whole sessions of
-`tests/plugin`, most of whose time other processes take, and everything else under
-coverage. The closing line, of both together, is printed last, so that it is what a
-log ends with.
+Two pytest processes share the machine's cores: most of the whole sessions of
+`tests/plugin`, and everything else under coverage. The closing line, of both
+together, is printed last, so that it is what a log ends with.
 """
 
 import re
@@ -20,12 +19,21 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "pytest_perfgate"
 CORE = ("stats/*", "gate/*", "store/*", "model.py", "outcomes.py", "units.py")
 SESSIONS = "tests/plugin"
+WITH_THE_OTHERS = ("test_bisect.py", "test_canary.py", "test_base_imports.py")
+"""Of the sessions: so many that both processes take about as long."""
 _COUNT = re.compile(r"(\d+) ([a-z]+)")
 _ORDER = ("failed", "error", "passed", "skipped", "xfailed", "xpassed", "warning")
 
 
 def module(*arguments: str) -> list[str]:
     return [sys.executable, "-m", *arguments]
+
+
+def folders() -> list[str]:
+    """Return the folders of tests, but for the whole sessions."""
+    found = sorted({path.parent for path in (ROOT / "tests").rglob("test_*.py")})
+    names = {path.relative_to(ROOT).parts[1] for path in found}
+    return [f"tests/{name}" for name in sorted(names) if f"tests/{name}" != SESSIONS]
 
 
 def start(command: Sequence[str], log: IO[str]) -> "subprocess.Popen[str]":
@@ -48,8 +56,12 @@ def run_tests() -> tuple[int, str]:
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as log:
         # two processes must not write one cache
-        sessions = start(module("pytest", "-p", "no:cacheprovider", SESSIONS), log)
-        others = module("coverage", "run", "-m", "pytest", f"--ignore={SESSIONS}")
+        apart = [f"{SESSIONS}/{name}" for name in WITH_THE_OTHERS]
+        ignored = [f"--ignore={file}" for file in apart]
+        sessions = start(
+            module("pytest", "-p", "no:cacheprovider", SESSIONS, *ignored), log
+        )
+        others = module("coverage", "run", "-m", "pytest", *folders(), *apart)
         try:
             with subprocess.Popen(
                 others, cwd=ROOT, stdout=subprocess.PIPE, text=True
