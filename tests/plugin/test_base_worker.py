@@ -10,7 +10,7 @@ from pytest_perfgate.campaign.base_tree import BaseRequest, open_base_tree
 from pytest_perfgate.campaign.launch import environment
 from pytest_perfgate.campaign.worker_process import (
     Launch,
-    WorkerProcess,
+    run_worker,
     worker_command,
 )
 from pytest_perfgate.protocol import Task
@@ -92,8 +92,12 @@ def measure(checkout, tmp_path, wanted, arguments):
             records=tmp_path / "records",
             log=tmp_path / "log",
         )
-        process = WorkerProcess(launch, timeouts=dict.fromkeys(wanted, 60))
-        end = process.run(on_record=found.append, until=None)
+        end = run_worker(
+            launch,
+            timeouts=dict.fromkeys(wanted, 60),
+            on_record=found.append,
+            until=None,
+        )
     return end, found
 
 
