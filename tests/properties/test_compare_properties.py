@@ -3,14 +3,18 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_perfgate.api import compare
 from pytest_perfgate.model import Outcome
 
 # the same examples everywhere, and no clock decides
-steady = settings(deadline=None, derandomize=True)
+steady = settings(
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 samples = st.floats(min_value=0.5, max_value=2.0)
 one_run = st.lists(samples, min_size=1, max_size=8)
 side = st.lists(one_run, min_size=1, max_size=8)
