@@ -1,10 +1,10 @@
 """Try pairs on this machine while another process keeps one core busy.
 
-Makes a small repository with a matrix benchmark, an encoder and an interpreted
-one, and measures it with --perfgate-against again and again: with the same code
-on both sides, and with ten percent more work on the candidate's. Prints how often
-which verdict came, how much the numbers of pairs and of single runs spread, and
-what it cost. Takes a minute or two for each session.
+Makes a small repository with a matrix benchmark, an encoder layer and an
+interpreted one, each twice: once with the same code on both sides, and once with
+ten percent more work on the candidate's. Measures it with --perfgate-against again
+and again, and prints how often which verdict came, how much the numbers of pairs
+and of single runs spread, and what it cost.
 
     python scripts/paired_trial.py --sessions 10 --json trial.json
 """
@@ -25,51 +25,55 @@ from pathlib import Path
 from typing import Any
 
 LIBRARY = '''\
-"""Ten parts of work; the candidate's tree may do eleven."""
-import torch
+"""Ten parts of work; the candidate's tree does eleven where it is slower."""
+import numpy
 
-PARTS = {parts}
-torch.manual_seed(0)
-_left, _right = torch.randn(96, 96), torch.randn(96, 96)
-_layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True).eval()
-_tokens = torch.randn(4, 16, 64)
+SLOWER = {parts}
+_random = numpy.random.default_rng(0)
+_left, _right = _random.normal(size=(2, 96, 96))
+_tokens = _random.normal(size=(4, 16, 64))
+_queries, _keys, _values = _random.normal(size=(3, 64, 64)) / 8
+_wide, _narrow = _random.normal(size=(64, 256)) / 8, _random.normal(size=(256, 64)) / 16
 
 
-def matrix():
-    for _ in range(PARTS):
+def matrix(parts):
+    for _ in range(parts):
         found = _left @ _right
     return found
 
 
-@torch.inference_mode()
-def encoder():
+def _layer(tokens):
+    scores = (tokens @ _queries) @ (tokens @ _keys).swapaxes(-1, -2) / 8
+    weights = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
+    mixed = tokens + weights / weights.sum(axis=-1, keepdims=True) @ (tokens @ _values)
+    mixed = mixed + numpy.maximum(mixed @ _wide, 0) @ _narrow
+    return mixed / numpy.sqrt((mixed**2).mean(axis=-1, keepdims=True))
+
+
+def encoder(parts):
     found = _tokens
-    for _ in range(PARTS):
+    for _ in range(parts):
         found = _layer(found)
     return found
 
 
-def interpreted():
+def interpreted(parts):
     total = 0
-    for part in range(PARTS):
+    for part in range(parts):
         for number in range(2000):
             total += number ^ part
     return total
 '''
 BENCH = """\
 import library
+import pytest
 
 
-def bench_matrix(perfgate):
-    perfgate(library.matrix)
-
-
-def bench_encoder(perfgate):
-    perfgate(library.encoder)
-
-
-def bench_interpreted(perfgate):
-    perfgate(library.interpreted)
+@pytest.mark.parametrize("kind", ["matrix", "encoder", "interpreted"])
+@pytest.mark.parametrize("parts", ["same", "slower"])
+def bench_trial(perfgate, kind, parts):
+    work = getattr(library, kind)
+    perfgate(work, library.SLOWER if parts == "slower" else 10)
 """
 INI = """\
 [pytest]
@@ -81,8 +85,8 @@ STATISTICS = ("median", "floor", "p99")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--sessions", type=int, default=10, help="of each kind")
-    parser.add_argument("--seconds", type=float, default=0.5, help="perfgate_max_time")
+    parser.add_argument("--sessions", type=int, default=10, help="how many")
+    parser.add_argument("--seconds", type=float, default=0.4, help="perfgate_max_time")
     parser.add_argument("--idle", action="store_true", help="keep no core busy")
     parser.add_argument("--json", type=Path, help="write everything that was found")
     given = parser.parse_args()
@@ -92,17 +96,15 @@ def main() -> None:
     try:
         make_repository(folder, seconds=given.seconds)
         for number in range(given.sessions):
-            for parts in (10, 11):
-                session = run(folder, parts=parts)
-                sessions.append(session)
-                print(number + 1, describe(session), flush=True)
+            sessions.append(run(folder))
+            print(number + 1, describe(sessions[-1]), flush=True)
+            if given.json:
+                given.json.write_text(json.dumps(sessions))
     finally:
         if busy is not None:
             busy.kill()
             busy.wait()
         shutil.rmtree(folder)
-    if given.json:
-        given.json.write_text(json.dumps(sessions))
     for line in table(sessions):
         print(line)
 
@@ -123,9 +125,9 @@ def make_repository(folder: Path, *, seconds: float) -> None:
     subprocess.run(commit, cwd=folder, check=True)
 
 
-def run(folder: Path, *, parts: int) -> dict[str, Any]:
+def run(folder: Path) -> dict[str, Any]:
     """Make one session; the change is left uncommitted, which is measured too."""
-    (folder / "library.py").write_text(LIBRARY.format(parts=parts))
+    (folder / "library.py").write_text(LIBRARY.format(parts=11))
     report = folder / ".perfgate" / "last" / "report.json"
     report.unlink(missing_ok=True)  # an earlier session's says nothing of this one
     begun = time.monotonic()
@@ -141,14 +143,13 @@ def run(folder: Path, *, parts: int) -> dict[str, Any]:
     )
     results = json.loads(report.read_text())["results"]
     return {
-        "parts": parts,
         "seconds": time.monotonic() - begun,
         "results": {name_of(one): found(one) for one in results},
     }
 
 
 def name_of(result: dict[str, Any]) -> str:
-    return str(result["nodeid"]).rpartition("bench_")[2]
+    return str(result["nodeid"]).partition("[")[2].removesuffix("]")
 
 
 def found(result: dict[str, Any]) -> dict[str, Any]:
@@ -165,38 +166,33 @@ def found(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(session: dict[str, Any]) -> str:
-    kind = "same code" if session["parts"] == 10 else "+10 %"
     verdicts = ", ".join(
         f"{name} {one['verdict']} ({one['pairs']} pairs)"
-        for name, one in session["results"].items()
+        for name, one in sorted(session["results"].items())
     )
-    return f"{kind}: {verdicts}; {session['seconds']:.0f} s"
+    return f"{verdicts}; {session['seconds']:.0f} s"
 
 
 # what it comes to -----------------------------------------------------------
 
 
 def table(sessions: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for parts, kind in ((10, "same code"), (11, "+10 %")):
-        verdicts = Counter(
-            (name, one["verdict"])
-            for session in sessions
-            if session["parts"] == parts
-            for name, one in session["results"].items()
-        )
-        for (name, verdict), count in sorted(verdicts.items()):
-            yield f"{kind:10} {name:12} {verdict:32} {count}"
+    names = sorted(sessions[0]["results"])
+    for name in names:
+        verdicts = Counter(one["results"][name]["verdict"] for one in sessions)
+        for verdict, count in verdicts.most_common():
+            yield f"{name:20} {verdict:32} {count}"
     yield ""
     yield "spread of the log, in percent: of pairs | of single runs × √2"
-    for name in sessions[0]["results"]:
+    for name in names:
         cells = "   ".join(
             f"{statistic} {100 * paired:.1f} | {100 * single:.1f}"
             for statistic in STATISTICS
             for paired, single in [spreads(sessions, name, statistic)]
         )
-        yield f"{name:12} {cells}"
+        yield f"{name:20} {cells}"
     seconds = statistics.fmean(session["seconds"] for session in sessions)
-    yield f"{seconds / len(sessions[0]['results']):.0f} s for a benchmark"
+    yield f"{seconds / len(names):.0f} s for a benchmark"
 
 
 def spreads(
@@ -204,10 +200,9 @@ def spreads(
 ) -> tuple[float, float]:
     """Return the standard deviation between pairs, and what unpaired runs have."""
     apart, single = [], []
+    planted = math.log(1.1) if name.startswith("slower") else 0.0
     for session in sessions:
-        result = session["results"][name]
-        for base, now in halves(result["columns"], statistic):
-            planted = math.log(session["parts"] / 10)
+        for base, now in halves(session["results"][name]["columns"], statistic):
             own = now[2] if len(now) == 4 else math.log(now[0] / base[0])
             apart.append(own - planted)
             single += [math.log(base[0]), math.log(now[0]) - planted]
