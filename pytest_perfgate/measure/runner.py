@@ -12,9 +12,8 @@ import statistics
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.compile_watch import Compiles, watching_compiles
-from pytest_perfgate.measure.context import Agreement, MeasureContext, Pair
+from pytest_perfgate.measure.context import Agreement, Pair
 from pytest_perfgate.measure.cpu_guard import (
     DISTURBED_RUN_SHARE,
     BlockUse,
@@ -26,52 +25,16 @@ from pytest_perfgate.measure.cpu_guard import (
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
 from pytest_perfgate.measure.health import Watch
+from pytest_perfgate.measure.recipe import Recipe, block_of, calibrate, turn_of
 from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.measure.slow import BlockEvidence, slow_iterations
-from pytest_perfgate.measure.warming import MOST, warm_up
-from pytest_perfgate.model import Health, Plan, SlowIterations
+from pytest_perfgate.measure.warming import warm_up
+from pytest_perfgate.model import Health, SlowIterations
 
-BLOCK_S = 0.25
-TURN_S = 0.02
-"""A block where blocks of two sides take turns."""
-FEWEST_TURNS = 16
-"""Of a side in a run: what is compared is the median over neighbouring turns."""
 COLLECT_S = 0.2
 """Garbage is collected after this much measured time, between blocks."""
-FEWEST = 10
-"""Iterations that calibration chooses between."""
-FOR_P99 = 334
-"""Iterations a run with which three runs have the ten tail samples P99 needs."""
-P99_PATIENCE = 3.0
-"""Times the wanted duration that may be spent on having enough for P99."""
 MOST_SHIFTS = 3
 """Blocks that are made again because something of the code's own moved in them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """What is fixed beforehand; None is found out."""
-
-    iterations: int | None
-    warmup: int | None
-    inner_loop: int
-    max_time_s: float
-    fewest: int = FEWEST
-    for_p99: int | None = None
-    """Iterations that P99 needs; None where nobody wants it."""
-    pair: Pair | None = None
-    """The other side, where two processes take turns."""
-    per_turn: int | None = None
-    """Iterations in a turn, where the two have agreed on it."""
-
-    def single(self, kind: str) -> "Recipe":
-        """Insist on one call an iteration, where an inner loop means nothing."""
-        if self.inner_loop == 1:
-            return self
-        raise UsageError(
-            f"inner_loop={self.inner_loop} means nothing for {kind}; "
-            "leave it out, it is for plain calls and inference"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,41 +82,6 @@ class Outcome:
 
 Schedule = Generator[Request, Sequence[int], Outcome]
 Perform = Callable[[Request], Sequence[int]]
-
-
-def recipe(
-    context: MeasureContext, benchmark: str, *, samples_per_iteration: int = 1
-) -> Recipe:
-    """Choose between the stored plan, what the user says, and finding out."""
-    enough = math.ceil(FOR_P99 / samples_per_iteration)
-    stored = context.plans.get(benchmark)
-    own = context.calibrated.get(benchmark, context.iterations)
-    if context.pair is not None:
-        agreed = context.pair.begin(benchmark)
-        if agreed is not None:
-            return _agreed(context, context.pair, agreed, stored)
-    return Recipe(
-        iterations=stored.iterations if stored else own,
-        warmup=stored.warmup if stored else context.warmup,
-        inner_loop=stored.inner_loop if stored else context.inner_loop,
-        max_time_s=context.max_time_s,
-        for_p99=enough if context.wants_p99 else None,
-        pair=context.pair,
-    )
-
-
-def _agreed(
-    context: MeasureContext, pair: Pair, agreed: Agreement, stored: Plan | None
-) -> Recipe:
-    """Measure as the side did that came first."""
-    return Recipe(
-        iterations=agreed.iterations,
-        warmup=agreed.warmup,
-        inner_loop=stored.inner_loop if stored else context.inner_loop,
-        max_time_s=context.max_time_s,
-        pair=pair,
-        per_turn=agreed.per_turn,
-    )
 
 
 def drive(schedule: Schedule, perform: Perform) -> Outcome:
@@ -275,7 +203,7 @@ def _measure(
     while total is None or len(state.host_ns) < total:
         recent = recent or state.host_ns
         per_turn = state.wanted.per_turn
-        usual = count = per_turn or (_fitting(recent, BLOCK_S) if recent else 1)
+        usual = count = per_turn or (block_of(recent) if recent else 1)
         if total is not None:
             count = min(count, total - len(state.host_ns))
         repeats = _repeats(total, usual, state.wanted)
@@ -366,37 +294,3 @@ def _repeats(total: int | None, count: int, wanted: Recipe) -> int:
     if total is None or wanted.pair is not None:
         return 0
     return int(DISTURBED_RUN_SHARE * math.ceil(total / count))
-
-
-def turn_of(iterations: int, each_s: float) -> int:
-    """Count the iterations of a turn: about 20 ms, and turns enough to compare."""
-    fitting = max(1, round(TURN_S / each_s))
-    return max(1, min(fitting, math.ceil(iterations / FEWEST_TURNS)))
-
-
-def _fitting(recent: Sequence[int], length_s: float) -> int:
-    """Count the iterations that fill a block."""
-    typical = max(statistics.median(recent), 1)
-    return min(max(1, round(length_s * 1e9 / typical)), MOST)
-
-
-def calibrate(recent: Sequence[int], wanted: Recipe) -> int:
-    """Choose the number of iterations from recent durations.
-
-    Parameters
-    ----------
-    recent : nanoseconds of whole iterations, at least one
-
-    Returns
-    -------
-    int
-        As many as fill the wanted time, between ten and five thousand; raised
-        to what P99 needs where that takes no more than three times as long.
-    """
-    typical_s = max(statistics.median(recent), 1) / 1e9
-    filling = math.ceil(wanted.max_time_s / typical_s)
-    chosen = min(max(filling, wanted.fewest), MOST)
-    affordable = P99_PATIENCE * wanted.max_time_s / typical_s
-    if wanted.for_p99 and chosen < wanted.for_p99 <= affordable:
-        return wanted.for_p99
-    return chosen

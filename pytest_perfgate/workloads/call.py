@@ -11,14 +11,8 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, Pipelined
 from pytest_perfgate.measure.garbage import quiet_garbage
-from pytest_perfgate.measure.runner import (
-    BLOCK_S,
-    FEWEST,
-    Outcome,
-    drive,
-    recipe,
-    schedule,
-)
+from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, recipe
+from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
 from pytest_perfgate.model import METRICS, Measurement, Metric, Profile, Samples
 from pytest_perfgate.workloads.assembly import (

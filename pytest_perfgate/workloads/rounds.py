@@ -8,7 +8,8 @@ from types import TracebackType
 from pytest_perfgate.errors import MeasurementError, UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device
-from pytest_perfgate.measure.runner import Outcome, recipe, schedule
+from pytest_perfgate.measure.recipe import recipe
+from pytest_perfgate.measure.runner import Outcome, schedule
 from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,

@@ -16,7 +16,8 @@ from typing import Any
 from pytest_perfgate.errors import BadSample, UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device
-from pytest_perfgate.measure.runner import Outcome, drive, recipe, schedule
+from pytest_perfgate.measure.recipe import recipe
+from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (

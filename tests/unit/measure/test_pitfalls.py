@@ -9,7 +9,8 @@ from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import Occasion, take_counts
 from pytest_perfgate.measure.operators import dispatched
-from pytest_perfgate.measure.runner import Recipe, drive, schedule
+from pytest_perfgate.measure.recipe import Recipe
+from pytest_perfgate.measure.runner import drive, schedule
 from pytest_perfgate.measure.traces import Trace
 
 PACKAGE = Path(pytest_perfgate.__file__).parent

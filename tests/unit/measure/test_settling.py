@@ -8,7 +8,8 @@ import pytest
 from pytest_perfgate.measure import settling
 from pytest_perfgate.measure.compile_watch import watching_compiles
 from pytest_perfgate.measure.health import DeviceReading
-from pytest_perfgate.measure.runner import Recipe, drive, schedule
+from pytest_perfgate.measure.recipe import Recipe
+from pytest_perfgate.measure.runner import drive, schedule
 from pytest_perfgate.measure.settling import Inner, settle
 
 MS = 1_000_000
