@@ -70,6 +70,17 @@ class MeasureContext:
     pair: Pair | None = None
     """Where another process measures the other tree, and both take turns."""
 
+    def hand_over(self) -> None:
+        """Let the other side of a pair have its turn; nothing of ours runs on in it.
+
+        Ends each pass that both sides make once the timed turns are over: they
+        make it one right after the other, and before anything else is done.
+        A side that does not make the pass is waited for no longer than that.
+        """
+        if self.pair is not None:
+            self.device.synchronize()
+            self.pair.turn()
+
     def __post_init__(self) -> None:
         if self.slowdown < 0:
             raise ValueError(

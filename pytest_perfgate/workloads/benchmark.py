@@ -112,7 +112,7 @@ class BenchmarkRounds:
         return per_turn
 
     def _begin(self) -> None:
-        self._hand_over()
+        self._context.hand_over()
         self._context.device.measuring()
         self._watch = Watch(self._context.device.telemetry)
         self._open()
@@ -132,13 +132,8 @@ class BenchmarkRounds:
         if self._unwatched_ns >= COLLECT_S * 1e9:  # several turns together
             self._watch.look()
             self._unwatched_ns = 0
-        self._hand_over()
+        self._context.hand_over()
         self._open()
-
-    def _hand_over(self) -> None:
-        if self._context.pair is not None:
-            self._context.device.synchronize()
-            self._context.pair.turn()
 
     # -- afterwards
 
@@ -153,7 +148,7 @@ class BenchmarkRounds:
             A time is not a finite number.
         """
         self._close()
-        self._hand_over()
+        self._context.hand_over()
         found = self.driver.read()
         context = self._context
         seen = self._watch.close()

@@ -11,7 +11,7 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, Pipelined
 from pytest_perfgate.measure.garbage import quiet_garbage
-from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, recipe
+from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, TURN_S, recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
 from pytest_perfgate.model import METRICS, Measurement, Metric, Profile, Samples
@@ -125,17 +125,27 @@ def latency_samples(
 def queued(context: MeasureContext, outcome: Outcome, calls: Calls) -> Pipelined | None:
     """Measure once more with a queue that is kept full, for about a block.
 
-    Not in a pair, whose other side waits for its turn.
+    In a pair it is one more turn of each side.
     """
-    if context.pair is not None or not outcome.typical_s:
+    if not outcome.typical_s:
         return None
-    fitting = math.ceil(BLOCK_S / outcome.typical_s)
     with quiet_garbage() as garbage, garbage.block():
-        return context.device.pipelined(
+        piped = context.device.pipelined(
             calls.call,
-            count=min(max(fitting, FEWEST), MOST_QUEUED),
+            count=min(max(_filling(outcome), FEWEST), MOST_QUEUED),
             own_ns=round(outcome.typical_s * 1e9),
         )
+    if piped is not None:
+        context.hand_over()
+    return piped
+
+
+def _filling(outcome: Outcome) -> int:
+    """Count the calls that fill a block; as many on both sides of a pair."""
+    if outcome.turns:
+        agreed = max(outcome.turns) * outcome.inner_loop
+        return round(agreed * BLOCK_S / TURN_S)
+    return math.ceil(BLOCK_S / outcome.typical_s)
 
 
 def period_samples(target: Target, piped: Pipelined | None) -> tuple[Samples, ...]:

@@ -290,11 +290,11 @@ HERE = "benches/bench_a.py::bench_"
 SPOILT = ("set_up", "hurt[skip]", "hurt[raise]", "hurt[die]", "hurt[hang]")
 
 
-def unlike(repository, *, base, candidate):
+def unlike(repository, *, base, candidate, benches=MISHAPS):
     """Let the two trees have different libraries, and the same benchmarks."""
     repository.git("switch", "-q", "main")
     (repository.path / "library.py").write_text(base)
-    repository.project.bench(MISHAPS)
+    repository.project.bench(benches)
     repository.commit()
     repository.git("switch", "-q", "feature")
     repository.git("rebase", "-q", "main")
@@ -330,6 +330,46 @@ def test_whatever_happens_in_the_candidate_the_base_is_whole(repository):
     assert outcomes[HERE + "double::again"] == ("no-baseline", "not-in-base")
     theirs = measured_by(repository, "base")
     assert {HERE + name for name in (*SPOILT, *names)} <= theirs
+
+
+QUEUED = """\
+import library
+import pytest
+
+@pytest.mark.perfgate(iterations=40, warmup=5)
+@pytest.mark.parametrize("kind", ["raise", "die", "none"])
+def bench_queued(perfgate, kind):
+    calls = iter(range(10**9))
+    perfgate(lambda: library.hurt(kind) if next(calls) == 60 else None)
+
+def bench_one(perfgate):
+    perfgate(lambda: library.FACTOR)
+"""
+
+
+@pytest.fixture
+def queued(repository):
+    """Benchmarks on a device with a queue, of which some fail as it is filled."""
+    repository.project.device({"*": {"device": 0.9, "period": 0.5}})
+    unlike(repository, base=HURT, candidate=CALM, benches=QUEUED)
+    return repository
+
+
+def test_what_happens_as_one_side_fills_its_queue_costs_the_other_nothing(queued):
+    queued.against()
+    spoilt = ("invalid", "base-not-measured")
+    assert queued.outcomes == {
+        HERE + "queued[raise]": spoilt,
+        HERE + "queued[die]": spoilt,
+        HERE + "queued[none]": ("unchanged", "within-budget"),
+        HERE + "one": ("unchanged", "within-budget"),
+    }
+    ours = measured_by(queued, "candidate")
+    assert ours == set(queued.outcomes)
+    for result in queued.project.report["results"]:
+        shown = {j["metric"]["name"] for j in result["judgements"]}
+        whole = result["verdict"]["outcome"] == "unchanged"
+        assert ("device_period" in shown) is whole, result["benchmark"]
 
 
 def measured_by(repository, side):

@@ -152,6 +152,18 @@ def test_the_other_comes_to_its_end_when_one_dies_in_its_turn():
     assert (BASE, "at", "b") not in said
 
 
+def test_a_side_with_one_turn_more_is_not_waited_for_at_the_next_benchmark():
+    said = []
+    base, candidate = measured(said, BASE, turns=2), measured(said, CANDIDATE, turns=3)
+    run_both(said, Hub(BASE, {}), base=base, candidate=candidate)
+    ends = [entry for entry in said if entry[1:] in {("turn", 2), ("at", "b")}]
+    assert ends == [
+        (CANDIDATE, "turn", 2),
+        (BASE, "at", "b"),
+        (CANDIDATE, "at", "b"),
+    ]
+
+
 def test_what_is_no_request_is_named():
     hub = Hub(BASE, {})
     hub._theirs[BASE].sendall(b"hello?\n")

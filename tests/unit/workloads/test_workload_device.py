@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytest_perfgate.measure.context import Agreement
 from pytest_perfgate.model import OperatorUse, Plan, Profile, Samples
 from pytest_perfgate.workloads.call import (
     DEVICE_PERIOD,
@@ -42,9 +43,32 @@ def test_without_a_queue_there_is_no_period(measure, by_name):
     assert "device_period" not in by_name(measure({"seconds": 0.01}))
 
 
-def test_in_a_pair_no_queue_is_filled(measure, by_name, make_other_side):
-    found = by_name(measure({"period": 1.0}, pair=make_other_side()))
-    assert "device_period" not in found
+def test_in_a_pair_the_full_queue_has_a_turn_of_its_own(
+    measure, by_name, make_other_side
+):
+    law = {"seconds": 0.01, "period": 0.5}
+    with_queue, without = make_other_side(), make_other_side()
+    found = measure(law, pair=with_queue)
+    measure({"seconds": 0.01}, pair=without)
+    assert with_queue.turns == without.turns + 1
+    # a quarter of a second as the two have agreed on it, one call a turn
+    assert by_name(found)["device_period"] == pytest.approx((0.005,) * 12)
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.002])
+def test_both_sides_queue_as_many_calls(measure, by_name, make_other_side, seconds):
+    agreed = Agreement(iterations=64, warmup=1, per_turn=4)
+    law = {"seconds": seconds, "period": 0.5}
+    found = by_name(measure(law, pair=make_other_side(agreed)))
+    assert len(found["device_period"]) == 50
+
+
+def test_throughput_in_a_pair_is_that_of_the_full_queue(measure, make_other_side):
+    law = {"seconds": 0.01, "period": 0.5}
+    found = measure(law, work=Work(batch_size=8), pair=make_other_side())
+    (series,) = (s for s in found.samples if s.metric.name == "throughput")
+    assert series.metric.definition == "work-over-queued-wall/1"
+    assert series.values == pytest.approx((1600.0,))
 
 
 @pytest.mark.parametrize(
