@@ -201,7 +201,10 @@ class _Counting:
 
     def _trace(self) -> Trace:
         before = self._retries()
-        trace = trace_of(self._call, on_gpu=self._on_gpu)
+        occasion = self.occasion
+        trace = trace_of(
+            occasion.call, on_gpu=self._on_gpu, wait=occasion.device.synchronize
+        )
         self.retries.append(self._retries() - before)
         return trace
 
@@ -333,9 +336,20 @@ def _of_gpu(trace: Trace) -> dict[str, int]:
     }
 
 
-def trace_of(call: Callable[[], object], *, on_gpu: bool) -> Trace:
+def trace_of(
+    call: Callable[[], object],
+    *,
+    on_gpu: bool,
+    wait: Callable[[], object] = lambda: None,
+) -> Trace:
     """Call once under torch's profiler.
 
+    Parameters
+    ----------
+    wait : waits for the device, once the call is over: a wait that is not its own
+
+    Notes
+    -----
     The profiler's inner part is used: the outer one imports torch's compiler,
     which takes seconds, and which the code under test may well do without.
     """
@@ -345,16 +359,15 @@ def trace_of(call: Callable[[], object], *, on_gpu: bool) -> Trace:
     # it announces itself to standard error, which a failing benchmark shows
     os.environ.setdefault("KINETO_LOG_LEVEL", _SILENT)
     sees_gpu = on_gpu and ProfilerActivity.CUDA in supported_activities()
-    with (
-        profiler.profile(
-            use_cpu=True,
-            use_device="cuda" if sees_gpu else None,
-            use_kineto=True,
-            profile_memory=True,
-        ) as profile,
-        profiler.record_function(CALL),
-    ):
-        call()
+    with profiler.profile(
+        use_cpu=True,
+        use_device="cuda" if sees_gpu else None,
+        use_kineto=True,
+        profile_memory=True,
+    ) as profile:
+        with profiler.record_function(CALL):
+            call()
+        wait()
     with tempfile.TemporaryDirectory(prefix="perfgate-") as folder:
         file = Path(folder) / "trace.json"
         profile.export_chrome_trace(str(file))

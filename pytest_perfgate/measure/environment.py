@@ -1,5 +1,6 @@
 """The fingerprint: which machine this is, and what runs on it."""
 
+import contextlib
 import os
 import platform
 import re
@@ -263,8 +264,21 @@ def _torch_settings() -> Fields:
         "cudnn_deterministic": lambda: backends.cudnn.deterministic,
         "cudnn_allow_tf32": lambda: backends.cudnn.allow_tf32,
         "matmul_allow_tf32": lambda: backends.cuda.matmul.allow_tf32,
+        "matmul_fp32_precision": lambda: backends.cuda.matmul.fp32_precision,
+        "conv_fp32_precision": lambda: backends.cudnn.conv.fp32_precision,
         "flash_sdp": backends.cuda.flash_sdp_enabled,
         "mem_efficient_sdp": backends.cuda.mem_efficient_sdp_enabled,
         "math_sdp": backends.cuda.math_sdp_enabled,
     }
-    return {name: ask() for name, ask in asked.items()}
+    return dict(_answered(asked))
+
+
+def _answered(asked: Mapping[str, Callable[[], Value]]) -> Iterator[tuple[str, Value]]:
+    """Ask one after another; leave out what this torch does not answer.
+
+    Whoever has set a precision by the newer names (`fp32_precision`) can no longer
+    read it by the older ones: torch raises.
+    """
+    for name, ask in asked.items():
+        with contextlib.suppress(AttributeError, RuntimeError):
+            yield name, ask()

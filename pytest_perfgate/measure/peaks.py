@@ -255,14 +255,23 @@ class Precision:
 
 def precision_of(torch: Any) -> Precision:  # noqa: ANN401 (a module)
     """Read the switches as they are."""
-    matmul = torch.backends.cuda.matmul
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     return Precision(
         tf32={
-            MATMUL: bool(matmul.allow_tf32),
-            CONVOLUTION: bool(torch.backends.cudnn.allow_tf32),
+            MATMUL: _is_tf32(matmul, matmul),
+            CONVOLUTION: _is_tf32(getattr(cudnn, "conv", None), cudnn),
         },
         short_sums=bool(getattr(matmul, "allow_fp16_accumulation", False)),
     )
+
+
+def _is_tf32(named: Any, older: Any) -> bool:  # noqa: ANN401 (torch's)
+    """Read a switch by its newer name, which knows what was set by the older one.
+
+    The older name raises where the newer one was set.
+    """
+    precision = getattr(named, "fp32_precision", None)
+    return bool(older.allow_tf32) if precision is None else precision == "tf32"
 
 
 def shortest_s(flops: Flops, gpu: Gpu, precision: Precision) -> float | str:

@@ -368,7 +368,7 @@ def on_gpu(make_occasion, monkeypatch):
         monkeypatch.setattr(
             counters,
             "trace_of",
-            lambda call, *, on_gpu: read_trace(
+            lambda call, *, on_gpu, wait: read_trace(
                 (TRACES / f"{next(given)}.json").read_text()
             ),
         )
@@ -403,6 +403,33 @@ def test_what_a_trace_of_a_gpu_counts(on_gpu):
         "flops": 2 * 4 * 4 * 4,
         "mfu": 0.25,
     }
+
+
+class Noting:
+    """A device whose waits show in a trace, as those of a GPU do."""
+
+    name = "cuda:0"
+
+    def synchronize(self):
+        from torch.profiler import record_function
+
+        with record_function("our own wait"):
+            pass
+
+
+def test_our_own_wait_is_no_part_of_the_call(make_occasion, monkeypatch):
+    """It would be one synchronisation more in every call of every benchmark."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "memory_stats", lambda device: {})
+    seen = []
+    monkeypatch.setattr(counters, "profile_of", seen.extend)
+    x = torch.ones(4)
+    take_counts(make_occasion(device=Noting(), call=lambda: x + x))
+    names = [{event.name for event in trace.events} for trace in seen]
+    assert len(names) == 2
+    for each in names:
+        assert "aten::add" in each
+        assert "our own wait" not in each
 
 
 def test_counts_of_a_gpu_hold_for_gpus(on_gpu):

@@ -172,6 +172,39 @@ def test_torch_is_described_where_it_is_loaded():
     assert found["float32_matmul_precision"] == "highest"
 
 
+@pytest.mark.parametrize(
+    ("setting", "matmul", "convolution"),
+    [
+        ("cuda.matmul.fp32_precision = 'tf32'", "tf32", "tf32"),
+        ("cuda.matmul.fp32_precision = 'ieee'", "ieee", "tf32"),
+        ("fp32_precision = 'ieee'", "ieee", "ieee"),
+        ("cuda.matmul.allow_tf32 = True", "tf32", "tf32"),
+        ("cudnn.allow_tf32 = False", "none", "none"),
+    ],
+)
+def test_a_precision_set_by_either_name_is_read(setting, matmul, convolution):
+    """Of the two names that torch has for it, one raises once the other was used."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.backends, "fp32_precision"):
+        pytest.skip("this torch has the older names alone")
+    program = (
+        f"import torch; torch.backends.{setting}\n"
+        "from pytest_perfgate.measure.environment import software\n"
+        "from pytest_perfgate.measure.peaks import precision_of\n"
+        "import json; print(json.dumps([software('cpu'),"
+        " dict(precision_of(torch).tf32)]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found, tf32 = json.loads(done.stdout)
+    assert found["matmul_fp32_precision"] == matmul
+    assert found["conv_fp32_precision"] == convolution
+    assert "torch_threads" in found
+    assert tf32 == {"matmul": matmul == "tf32", "convolution": convolution == "tf32"}
+
+
 def test_the_manager_names_its_hardware_without_heavy_imports():
     program = (
         "import sys; from pytest_perfgate.measure.environment import hardware;"

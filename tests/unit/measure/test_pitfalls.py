@@ -49,8 +49,9 @@ def test_nothing_global_is_switched_on(switch):
 def test_the_first_trace_of_a_call_is_thrown_away(torch, monkeypatch, make_fake):
     made = []
 
-    def trace_of(call, *, on_gpu):
+    def trace_of(call, *, on_gpu, wait):
         call()
+        wait()
         made.append(on_gpu)
         return Trace(events=())
 
