@@ -232,7 +232,9 @@ class Measurement:
     samples: tuple[Samples, ...]
     health: Health = Health()
     clock_tick_s: float = 0.0
-    output_digest: str | None = None
+    output: Mapping[str, float] = field(default_factory=dict)
+    """What came out, by shape and type: the mean magnitude of an array, the
+    number of tokens of replies, whose digest is in the name."""
     alone: bool = False
     remarks: tuple[str, ...] = ()
     turns: tuple[int, ...] = ()
@@ -291,6 +293,8 @@ class RunSummary:
     device: Mapping[str, float] = field(default_factory=dict)
     """What the driver told of the GPU during the run: `sm_clock_mhz` (median
     over the blocks) and the like; empty where there is no driver."""
+    output: Mapping[str, float] = field(default_factory=dict)
+    """`Measurement.output`."""
 
     def __post_init__(self) -> None:
         _check(self.iterations >= 1, self, "iterations", self.iterations)

@@ -37,6 +37,7 @@ class Reason(StrEnum):
     WITHIN_BUDGET = "within-budget"
     FASTER = "faster"
     FASTER_BEYOND_BUDGET = "faster-beyond-budget"
+    CHANGED_WORK = "changed-work"
     FLAGGED = "flagged"
     CONFIRMED_WITHOUT_BASE = "confirmed-without-base"
     CONFIRMED = "confirmed"
@@ -92,6 +93,7 @@ class Reason(StrEnum):
 class ClueKind(StrEnum):
     """What an explanation speaks of."""
 
+    OUTPUT = "output"
     COUNT = "count"
     KERNEL = "kernel"
     OPERATOR = "operator"

@@ -1,6 +1,6 @@
 """What changed together with a benchmark: possible causes, the strongest first.
 
-Counts that changed come before times, for a count has no noise; then kernels and
+Another output comes before all else. Counts that changed come before times, for a count has no noise; then kernels and
 operators, the GPU's clock, versions and settings, and the commits in between. It
 judges nothing, and is honest where nothing that was recorded differs.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from pytest_perfgate.gate.clocks import Clocks, compare_clocks
+from pytest_perfgate.gate.outputs import other_work
 from pytest_perfgate.gate.profiles import Listing, profile_clues
 from pytest_perfgate.model import (
     UNSTABLE,
@@ -100,6 +101,7 @@ def explain(
     now = (*result.runs, *result.confirmation)
     clocks = compare_clocks(baseline.runs, now)
     found = (
+        *_output(baseline, now),
         *_counts(baseline, result.metrics, now),
         *_profiles(baseline.profile, result.profile, slowdown),
         *_clocks(clocks, slowdown),
@@ -119,6 +121,15 @@ def clue_text(clue: Clue) -> str:
     if clue.share >= 1:
         return f"{clue.text}: as much as the whole slowdown"
     return f"{clue.text}: {format_fraction(round(clue.share, 2))} of the slowdown"
+
+
+# -- what came out
+
+
+def _output(baseline: Baseline, now: Runs) -> Iterator[Clue]:
+    other = other_work(baseline.runs, now)
+    if other:
+        yield Clue(kind=ClueKind.OUTPUT, text=f"other work: {other}")
 
 
 # -- how much slower

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_perfgate.gate.anchor import (
     confirm_anchor,
@@ -22,6 +22,7 @@ from pytest_perfgate.gate.evidence import Sides, collect
 from pytest_perfgate.gate.exact import read_exact
 from pytest_perfgate.gate.limits import read_limits
 from pytest_perfgate.gate.looks import Look
+from pytest_perfgate.gate.outputs import other_work
 from pytest_perfgate.gate.policy import BenchmarkPolicy, Gate
 from pytest_perfgate.gate.readings import (
     Reading,
@@ -398,16 +399,30 @@ def _conclude(
 ) -> BenchmarkJudgement:
     gated = _gated(readings)
     flagged = any(reading.state is State.FLAGGED for reading in gated)
+    other = other_work(case.sides.base_runs, case.sides.candidate)
+    verdict = combined(
+        [reading.judgement for reading in gated], stored=bool(case.stored)
+    )
     return BenchmarkJudgement(
         judgements=tuple(reading.judgement for reading in readings),
-        verdict=combined(
-            [reading.judgement for reading in gated], stored=bool(case.stored)
-        ),
+        verdict=earned(verdict, other),
         decided=decided,
         flagged=flagged,
         suspect=not fresh and any(reading.suspect for reading in gated),
-        remarks=tuple(_remarks(case)),
+        remarks=(*_remarks(case), *_of_output(verdict, other)),
     )
+
+
+def earned(verdict: Verdict, other: str | None) -> Verdict:
+    """Call a gain what it is where other work was done, as `other` says."""
+    if other is None or verdict.outcome is not Outcome.IMPROVED:
+        return verdict
+    return replace(verdict, reason=Reason.CHANGED_WORK, detail=other)
+
+
+def _of_output(verdict: Verdict, other: str | None) -> Iterator[str]:
+    if other and verdict.outcome is not Outcome.IMPROVED:
+        yield other
 
 
 def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:

@@ -81,6 +81,7 @@ def summarise(
             if len(samples.values) != measurement.plan.iterations
         },
         device=measurement.health.device,
+        output=measurement.output,
     )
 
 

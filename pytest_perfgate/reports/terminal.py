@@ -174,7 +174,7 @@ def _notes(
     result: BenchmarkResult, main: Judgement | None, *, verbose: bool
 ) -> tuple[str, ...]:
     """Collect what completes a verdict: its detail, remarks, runs not used."""
-    told = result.verdict.outcome not in GREEN or verbose
+    told = result.verdict.outcome not in QUIET or verbose
     detail = (result.verdict.detail,) if told else ()
     remarks = remarks_of(result) + (main.remarks if main else ())
     discarded = result.discarded if told else ()

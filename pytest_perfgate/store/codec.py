@@ -269,7 +269,7 @@ def encode_measurement(measurement: Measurement) -> Json:
         samples=[encode_samples(samples) for samples in measurement.samples],
         health=encode_health(measurement.health),
         clock_tick_s=measurement.clock_tick_s,
-        output_digest=measurement.output_digest,
+        output=dict(measurement.output) or None,
         alone=measurement.alone,
         remarks=list(measurement.remarks),
         turns=list(measurement.turns) or None,
@@ -299,7 +299,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         "clock_tick_s",
         "alone",
         "remarks",
-        optional=("output_digest", "turns", "profile", "slow"),
+        optional=("output", "turns", "profile", "slow"),
     )
     return Measurement(
         benchmark=fields["benchmark"].string(),
@@ -309,7 +309,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         samples=tuple(decode_samples(item) for item in fields["samples"].items()),
         health=decode_health(fields["health"]),
         clock_tick_s=fields["clock_tick_s"].number(minimum=0),
-        output_digest=optional_string(fields, "output_digest"),
+        output=_decode_output(fields.get("output")),
         alone=fields["alone"].boolean(),
         remarks=fields["remarks"].strings(),
         turns=tuple(
@@ -319,6 +319,11 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         profile=decode_profile(fields.get("profile")),
         slow=decode_slow(fields["slow"]) if "slow" in fields else None,
     )
+
+
+def _decode_output(node: Node | None) -> dict[str, float]:
+    members = {} if node is None else node.members()
+    return {name: value.number(minimum=0) for name, value in members.items()}
 
 
 def encode_samples(samples: Samples) -> Json:

@@ -26,6 +26,7 @@ def encode_runs(runs: Sequence[RunSummary]) -> Json:
         drift=_encode_sparse([run.drift for run in runs]) or None,
         samples=_encode_sparse([run.samples for run in runs]) or None,
         device=_encode_sparse([run.device for run in runs]) or None,
+        output=_encode_sparse([run.output for run in runs]) or None,
         statistics=_encode_statistics(runs),
     )
 
@@ -67,7 +68,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
         "disturbed",
         "steady",
         "statistics",
-        optional=("drift", "samples", "device"),
+        optional=("drift", "samples", "device", "output"),
     )
     iterations = [item.integer(minimum=1) for item in fields["iterations"].items()]
     count = len(iterations)
@@ -79,6 +80,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
     drift = _decode_sparse(fields.get("drift"), count, read=Node.number)
     samples = _decode_sparse(fields.get("samples"), count, read=_count)
     device = _decode_sparse(fields.get("device"), count, read=Node.number)
+    output = _decode_sparse(fields.get("output"), count, read=_size)
     return tuple(
         RunSummary(
             iterations=iterations[index],
@@ -90,6 +92,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
             steady=steady[index].boolean(),
             samples=samples[index],
             device=device[index],
+            output=output[index],
         )
         for index in range(count)
     )
@@ -139,6 +142,10 @@ def _decode_sparse(
         for row, cell in zip(rows, _column(column, count), strict=True):
             row.update((metric, read(value)) for value in _at_most_one(cell))
     return rows
+
+
+def _size(node: Node) -> float:
+    return node.number(minimum=0)
 
 
 def _count(node: Node) -> int:

@@ -4,7 +4,7 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pytest_perfgate.errors import BadSample
 from pytest_perfgate.measure.context import MeasureContext
@@ -31,7 +31,8 @@ class Findings:
     series: tuple[Samples, ...]
     workload: str
     batch_size: int | None = None
-    output_digest: str | None = None
+    output: Mapping[str, float] = field(default_factory=dict)
+    """`Measurement.output`."""
     remarks: tuple[str, ...] = ()
     counted: Counted = NOTHING
 
@@ -79,7 +80,7 @@ def assemble(
         samples=(*found.series, cpu_time, *_counts(found)),
         health=outcome.health,
         clock_tick_s=context.device.tick_s / outcome.inner_loop,
-        output_digest=found.output_digest,
+        output=found.output,
         alone=context.alone,
         remarks=(*outcome.remarks, *found.remarks, *found.counted.remarks),
         turns=outcome.turns,

@@ -22,6 +22,7 @@ from pytest_perfgate.workloads.assembly import (
     samples,
     workload_digest,
 )
+from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
 HOST_BOUND = 0.8
@@ -207,10 +208,12 @@ def measure_call(
     piped = queued(context, outcome, calls)
     counts = counted(context, outcome, call)
     times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
+    output = output_of(calls.result)
     found = Findings(
         series=(*times, *period_samples(target, piped)),
         workload=workload_digest("call", *args, **kwargs),
         counted=counts,
-        remarks=(*device_remarks(calls), *odd),
+        output=output,
+        remarks=(*device_remarks(calls), *odd, *output_remarks(output)),
     )
     return assemble(context, target, outcome, found), calls.result

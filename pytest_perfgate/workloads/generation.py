@@ -212,7 +212,7 @@ def measure_generation(
     found = Findings(
         series=_series(target, outcome, talk),
         workload=workload_digest(f"generation {_lengths(talk)}", listed),
-        output_digest=digest([reply.tokens for reply in talk.last]),
+        output=_output(talk),
         remarks=_remarks(talk),
         counted=counted(
             context, outcome, lambda: [consume(stream, prompt) for prompt in listed]
@@ -221,6 +221,14 @@ def measure_generation(
     return assemble(context, target, outcome, found), [
         list(reply.tokens) for reply in talk.last
     ]
+
+
+def _output(talk: Conversation) -> dict[str, float]:
+    """Tell what was said; nothing where it differs from iteration to iteration."""
+    if len(talk.digests) > 1:
+        return {}
+    replies = [reply.tokens for reply in talk.last]
+    return {f"tokens {digest(replies)}": float(sum(map(len, replies)))}
 
 
 def _lengths(talk: Conversation) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from pytest_perfgate.workloads.call import (
     queued,
     run_calls,
 )
+from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
 
@@ -75,6 +76,7 @@ def measure_inference(
         peaks = context.device.peak_memory(calls.again)
         counts = counted(context, outcome, call, of_a_model=True)
     times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
+    output = output_of(calls.result)
     found = Findings(
         series=(
             *times,
@@ -85,6 +87,7 @@ def measure_inference(
         workload=workload_digest("inference", *inputs),
         batch_size=work.batch_size,
         counted=counts,
-        remarks=(*device_remarks(calls), *odd),
+        output=output,
+        remarks=(*device_remarks(calls), *odd, *output_remarks(output)),
     )
     return assemble(context, target, outcome, found), calls.result

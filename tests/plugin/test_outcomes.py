@@ -309,3 +309,17 @@ def test_an_option_that_the_stored_plan_outweighs_is_told(stored):
     result.stdout.fnmatch_lines(["note: the plans stored*"])
     (note,) = stored.report["notes"]
     assert "--perfgate-update records new ones" in note
+
+
+def test_faster_with_another_output_is_called_other_work(project):
+    source = (
+        "import numpy\nwork = lambda n: numpy.ones(n, numpy.{})\n"
+        "def bench_one(perfgate):\n    perfgate(work, 8)\n"
+    )
+    project.bench(source.format("float64"))
+    project.adopt("benches")
+    project.device({"*": {"factor": 0.5}}, salt=1)
+    project.bench(source.format("float32"))
+    result, outcomes = judge(project)
+    assert (result.ret, outcomes[BENCH]) == (0, ("improved", "changed-work"))
+    result.stdout.fnmatch_lines(["*the output was float64?8? and is float32?8?*"])

@@ -150,7 +150,7 @@ measurements = build(
     samples=st.lists(samples, max_size=3).map(tuple),
     health=healths,
     clock_tick_s=from_zero,
-    output_digest=maybe(text),
+    output=mapping(from_zero),
     alone=st.booleans(),
     remarks=texts,
     turns=st.lists(st.integers(1, 2**40), max_size=3).map(tuple),
@@ -191,6 +191,7 @@ def runs(draw, known, *, min_size=0):
             {}, optional=dict.fromkeys(known, st.integers(1, 2**40))
         ),
         device=mapping(number),
+        output=mapping(from_zero),
     )
     return tuple(draw(st.lists(one, min_size=min_size, max_size=4)))
 

@@ -48,6 +48,7 @@ class Factory:
                 "clock_tick_s",
                 "samples",
                 "device",
+                "output",
             )
             if name in columns
         }

@@ -38,9 +38,10 @@ def count(name, *, made="x/1", holds=TORCH, **others):
     )
 
 
-def run(device=None, **values):
+def run(device=None, output=None, **values):
     return RunSummary(
         iterations=1,
+        output=output or {},
         statistics={n: {"max": RunStatistic(value=v)} for n, v in values.items()},
         device=device or {},
     )
@@ -428,3 +429,15 @@ def test_a_candidate_without_a_profile_is_named():
     assert texts(found)[1:] == [
         "operators were not compared: there is no profile of the candidate"
     ]
+
+
+def test_another_output_is_the_first_that_is_named():
+    syncs = count("syncs")
+    before = baseline(run({}, {"float32[8]": 0.5}, syncs=1.0), metrics=(syncs,))
+    now = run({}, {"float32[4]": 0.5}, syncs=2.0)
+    lines = explain(before, result(now, metrics=(syncs,)), SAME).lines
+    assert (lines[0].kind, lines[0].text) == (
+        ClueKind.OUTPUT,
+        "other work: the output was float32[8] and is float32[4]",
+    )
+    assert lines[1].kind is ClueKind.COUNT

@@ -10,6 +10,7 @@ NOTHING_TO_DO = {
     Reason.WITHIN_BUDGET,
     Reason.FASTER,
     Reason.FASTER_BEYOND_BUDGET,
+    Reason.CHANGED_WORK,
     Reason.WITHIN_LIMIT,
     Reason.COUNT_EQUAL,
     Reason.SKIPPED,

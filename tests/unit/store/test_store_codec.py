@@ -33,7 +33,7 @@ def through_json(value):
 def test_a_measurement_travels_without_loss(make):
     for measurement in (
         make.a_measurement(),
-        make.a_measurement(output_digest=None, profile=None),
+        make.a_measurement(output={}, profile=None),
     ):
         travelled = through_json(encode_measurement(measurement))
         assert decode_measurement(travelled) == measurement
