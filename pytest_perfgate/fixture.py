@@ -299,12 +299,18 @@ class PerfGate:
         self._hand_over(self._context)
 
     def _hand_over(self, context: "MeasureContext") -> None:
+        from pytest_perfgate.model import HOT
         from pytest_perfgate.workloads.record import record_only, with_records
 
         target = self._target(None)
         if self._own is not None:
             context.emit(with_records(self._own, self._recorded))
         elif self._recorded:
+            if context.cache != HOT:
+                context.note(
+                    f"{self._nodeid}: cache={context.cache!r} cannot reach what "
+                    "record(…) was given"
+                )
             context.emit(record_only(context, target, self._recorded))
 
     # -- names

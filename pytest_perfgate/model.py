@@ -106,6 +106,9 @@ class Samples:
             _check(math.isfinite(value), self, f"values[{index}]", value)
 
 
+HOT, FLUSH = CACHES = ("hot", "flush")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How a benchmark is run; fixed when its baseline is recorded."""
@@ -120,11 +123,15 @@ class Plan:
     workload: str = ""
     """Digest of kind, shapes and types of what is called; of rounds that
     pytest-benchmark makes, the options they are made by."""
+    cache: str = HOT
+    """What a call finds in the device's cache: what the one before left there
+    (`hot`), or nothing of its own (`flush`)."""
 
     def __post_init__(self) -> None:
         _check(self.iterations >= 1, self, "iterations", self.iterations)
         _check(self.warmup >= 0, self, "warmup", self.warmup)
         _check(self.inner_loop >= 1, self, "inner_loop", self.inner_loop)
+        _check(self.cache in CACHES, self, "cache", self.cache)
 
 
 UNFIT = frozenset({Reason.BUSY, Reason.THROTTLED, Reason.DEVICE_LOST})

@@ -270,6 +270,13 @@ MARKER_ONLY: tuple[tuple[str, str], ...] = (
     ("gate", "False: measure and show, never fail the build"),
     ("isolate", "True: a process of its own in every run"),
     ("inner_loop", "calls for each sample, for functions of less than a microsecond"),
+    (
+        "cache",
+        (
+            "'flush': displace what the GPU's L2 cache holds before each sample; "
+            "'hot' (the default): a call finds what the one before left there"
+        ),
+    ),
 )
 """Keywords of the marker that make no sense for a whole session."""
 

@@ -16,7 +16,7 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import parse_budget, parse_limit
 from pytest_perfgate.interop import pytest_benchmark
-from pytest_perfgate.model import Plan
+from pytest_perfgate.model import CACHES, FLUSH, HOT, Plan
 from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 MARKER = "perfgate"
@@ -98,9 +98,19 @@ class ItemSettings:
     timeout_s: float
     seed: int
     inner_loop: int
+    cache: str = HOT
+
+    def keeps(self, plan: Plan) -> bool:
+        """Whether what the user says leaves a stored plan as it is.
+
+        A CPU is measured hot, whatever is said.
+        """
+        if plan.workload.startswith(pytest_benchmark.KIND) or plan.device == "cpu":
+            return self.agrees_with(plan)
+        return self.agrees_with(plan) and self.cache == plan.cache
 
     def agrees_with(self, plan: Plan) -> bool:
-        """Whether what the user says leaves a stored plan as it is."""
+        """Whether what the user says of the numbers that a plan governs is in it."""
         if plan.workload.startswith(pytest_benchmark.KIND):
             return True  # it goes by options of its own
         return (
@@ -358,7 +368,21 @@ def _overlaid(
         timeout_s=pick("timeout", _seconds, settings.timeout_s),
         seed=pick("seed", _seed, settings.seed),
         inner_loop=pick("inner_loop", _whole, 1),
+        cache=_cache(given),
     )
+
+
+def _cache(given: Mapping[str, Any]) -> str:
+    cache = given.get("cache", HOT)
+    if cache not in CACHES:
+        raise UsageError(f"cache={cache!r} is not one of {', '.join(CACHES)}")
+    if cache == FLUSH and str(given.get("inner_loop", 1)) != "1":
+        raise UsageError(
+            f"cache={cache!r} and inner_loop={given['inner_loop']!r} exclude each "
+            "other: only the first call of each sample would find the cache flushed; "
+            "drop one"
+        )
+    return str(cache)
 
 
 def _table(name: str, value: object) -> Mapping[str, str] | str | None:

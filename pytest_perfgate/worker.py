@@ -28,7 +28,7 @@ from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, open_device
 from pytest_perfgate.measure.environment import fingerprint
 from pytest_perfgate.measure.tracing import active_tracer
-from pytest_perfgate.model import Measurement, Reason
+from pytest_perfgate.model import HOT, Measurement, Reason
 from pytest_perfgate.protocol import RecordWriter, Task
 from pytest_perfgate.settings import Settings, item_settings, resolve
 from pytest_perfgate.store import encode_environment, encode_measurement
@@ -203,6 +203,7 @@ class Worker:
             "iterations": own.iterations is not None,
             "warm-up": own.warmup != self._settings.warmup or own.warmup is not None,
             "inner loop": own.inner_loop != 1,
+            "cache": own.cache != HOT,
         }
         told = ", ".join(name for name, is_given in given.items() if is_given)
         if told:
@@ -226,6 +227,7 @@ class Worker:
             iterations=own.iterations,
             warmup=own.warmup,
             inner_loop=own.inner_loop,
+            cache=own.cache,
             plans=self._task.plans,
             calibrated=self._task.iterations,
             calibrated_inner=self._task.inner_loops,

@@ -84,7 +84,7 @@ class Verdicts:
         if not self._settings.update:
             return stored
         own = self._ledger.entries[nodeid].settings
-        return {name: plan for name, plan in stored.items() if own.agrees_with(plan)}
+        return {name: plan for name, plan in stored.items() if own.keeps(plan)}
 
     def decided(self, entry: Entry, *, target: int, last: bool) -> bool:
         """Judge an item's benchmarks at a look; whether more runs can tell more."""

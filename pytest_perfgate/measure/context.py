@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
-from pytest_perfgate.model import Measurement, Plan
+from pytest_perfgate.model import HOT, Measurement, Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,8 @@ class MeasureContext:
     """One for the whole process: a function is compiled once."""
     pair: Pair | None = None
     """Where another process measures the other tree, and both take turns."""
+    cache: str = HOT
+    """What a call is to find in the device's cache."""
 
     def hand_over(self) -> None:
         """Let the other side of a pair have its turn; nothing of ours runs on in it.

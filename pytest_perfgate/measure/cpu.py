@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.device import Pipelined, Timed
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.memory import host_peak
 
@@ -42,9 +44,19 @@ class CpuDevice:
     def synchronize(self) -> None:
         """Nothing to wait for: a call has done its work when it returns."""
 
+    def flushing(self) -> AbstractContextManager[Flush | None]:
+        """Give nothing to flush with: only a GPU's cache is."""
+        return nullcontext()
+
     def time_calls(
-        self, call: Callable[[], object], *, count: int, inner: int
+        self,
+        call: Callable[[], object],
+        *,
+        count: int,
+        inner: int,
+        flush: Flush | None = None,
     ) -> Timed:
+        del flush
         times = [0] * count
         if self.stretches:
             result = _time_slowed(call, times, inner, self.now_ns, self._slowdown)

@@ -67,6 +67,17 @@ class BlockUse:
     machine_ticks: int = 0
     throttled_ns: int = 0
     allocation_retries: int = 0
+    apart_ns: int = 0
+    """Of its wall time: what we did ourselves between the iterations."""
+    apart_cpu_ns: int = 0
+
+    @property
+    def own_wall_ns(self) -> int:
+        return self.wall_ns - self.apart_ns
+
+    @property
+    def own_cpu_ns(self) -> int:
+        return max(self.cpu_ns - self.apart_cpu_ns, 0)
 
     @property
     def cpu_share(self) -> float:

@@ -4,17 +4,20 @@ Host latency ends when everything the call started on this GPU has finished, on
 whatever stream. The span between two events sees the current stream alone.
 """
 
+import contextlib
 import gc
 import itertools
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_perfgate.errors import DeviceUnavailable
+from pytest_perfgate import units
+from pytest_perfgate.errors import DeviceUnavailable, MeasurementError
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.device import Pipelined, Timed
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, worker_telemetry
 
@@ -91,8 +94,49 @@ class CudaDevice:
     def synchronize(self) -> None:
         self._cuda.synchronize(self._index)
 
+    @contextlib.contextmanager
+    def flushing(self) -> Iterator[Flush]:
+        """Hold a buffer of twice the cache's size, which a flush fills.
+
+        It comes before the warm-up and goes before memory is measured.
+        """
+        buffers = [self._twice_the_cache()]
+
+        def fill() -> None:
+            buffers[0].zero_()
+            self.synchronize()
+
+        try:
+            yield Flush(fill=fill, now_ns=self.now_ns)
+        finally:
+            buffers.clear()
+            self._cuda.empty_cache()
+
+    def _twice_the_cache(self) -> Any:  # noqa: ANN401 (a tensor)
+        import torch
+
+        known = self._cuda.get_device_properties(self._index)
+        size = 2 * int(getattr(known, "L2_cache_size", 0))
+        if not size:
+            raise MeasurementError(
+                f"cache='flush': this version of torch does not tell how large the L2 "
+                f"cache of {self.name} is; use a newer one, or cache='hot'"
+            )
+        try:
+            return torch.empty(size, dtype=torch.uint8, device=self.name)
+        except RuntimeError as error:  # out of memory is one
+            raise MeasurementError(
+                f"cache='flush' needs {units.format_bytes(size)} on {self.name}, twice "
+                f"its L2 cache, and cannot have them: {error}"
+            ) from error
+
     def time_calls(
-        self, call: Callable[[], object], *, count: int, inner: int
+        self,
+        call: Callable[[], object],
+        *,
+        count: int,
+        inner: int,
+        flush: Flush | None = None,
     ) -> Timed:
         starts = [self._event() for _ in range(count)]
         ends = [self._event() for _ in range(count)]
@@ -100,6 +144,8 @@ class CudaDevice:
         result = None
         for index in range(count):
             result = None
+            if flush is not None:
+                flush()
             self.synchronize()
             started = self.now_ns()
             starts[index].record()

@@ -5,12 +5,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from pytest_perfgate.errors import DeviceUnavailable, UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
 
 _SPEC = re.compile(r"auto|cpu|cuda(:\d+)?")
@@ -69,9 +71,26 @@ class Device(Protocol):
 
     def now_ns(self) -> int: ...
     def synchronize(self) -> None: ...
+    def flushing(self) -> AbstractContextManager[Flush | None]:
+        """Hold what it takes to flush the cache; None where that means nothing.
+
+        Raises
+        ------
+        MeasurementError
+            It would mean something, and cannot be done.
+        """
+        ...
+
     def time_calls(
-        self, call: Callable[[], object], *, count: int, inner: int
-    ) -> Timed: ...
+        self,
+        call: Callable[[], object],
+        *,
+        count: int,
+        inner: int,
+        flush: Flush | None = None,
+    ) -> Timed:
+        """Time calls, and flush before each sample where there is one to flush with."""
+        ...
 
     def stretch(self, own_ns: int, part: str) -> None:
         """Add the slowdown to a piece of work that took `own_ns`.

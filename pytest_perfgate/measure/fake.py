@@ -58,6 +58,9 @@ it; without one a piece of work takes a millisecond. Every key is optional.
 `period`
     The share of a call's time that it takes in a queue kept full: gives
     `device_period`.
+`flush`
+    The share of a call's time that it takes where the cache was flushed before it;
+    a flush itself takes 50 µs. Without it there is no cache to flush.
 `enqueue`
     The share of a call's time after which the host has handed all work over.
 `peak_memory`
@@ -71,6 +74,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -83,8 +87,10 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
 from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.fake_gpu import FakeGpu, GpuScript, MachineScript
+from pytest_perfgate.measure.flushing import Flush
 
 _PHASE_SHARE = 0.2
+_FLUSH_NS = 50_000
 _NORMAL = NormalDist()
 
 
@@ -114,6 +120,7 @@ class BenchmarkScript:
     device: float | None = None
     period: float | None = None
     enqueue: float | None = None
+    flush: float | None = None
     peak_memory: int | None = None
     gpu: Mapping[str, Any] = field(default_factory=dict)
 
@@ -263,16 +270,35 @@ class FakeDevice:
     def synchronize(self) -> None:
         """Wait for nothing: the virtual clock has no work behind it."""
 
+    def flushing(self) -> AbstractContextManager[Flush | None]:
+        if self._law.flush is None:
+            return nullcontext()
+        # a processor that waits is busy
+        return nullcontext(
+            Flush(fill=self._flush, now_ns=self.now_ns, cpu_ns=self.now_ns)
+        )
+
+    def _flush(self) -> None:
+        self._clock_ns += _FLUSH_NS
+
     def time_calls(
-        self, call: Callable[[], object], *, count: int, inner: int
+        self,
+        call: Callable[[], object],
+        *,
+        count: int,
+        inner: int,
+        flush: Flush | None = None,
     ) -> Timed:
         times = []
+        cold = 1.0 if flush is None else self._law.flush or 1.0
         result = None
         for _ in range(count):
             result = None
+            if flush is not None:
+                flush()
             started = self._clock_ns
             result = call()
-            self._advance("call", times=inner)
+            self._advance("call", times=inner * cold)
             times.append(self._clock_ns - started)
         share = self._law.device
         busy = None if share is None else [duration * share for duration in times]

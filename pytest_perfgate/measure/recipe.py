@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import Agreement, MeasureContext, Pair
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.warming import MOST
-from pytest_perfgate.model import Plan
+from pytest_perfgate.model import HOT, Plan
 
 BLOCK_S = 0.25
 TURN_S = 0.02
@@ -38,15 +39,21 @@ class Recipe:
     """The other side, where two processes take turns."""
     per_turn: int | None = None
     """Iterations in a turn, where the two have agreed on it."""
+    cache: str = HOT
+    """What a call is to find in the device's cache."""
 
     def single(self, kind: str) -> "Recipe":
-        """Insist on one call an iteration, where an inner loop means nothing."""
-        if self.inner_loop == 1:
-            return self
-        raise UsageError(
-            f"inner_loop={self.inner_loop} means nothing for {kind}; "
-            "leave it out, it is for plain calls and inference"
-        )
+        """Insist on what every workload knows: one call an iteration, a hot cache."""
+        for asked, said in (
+            (self.inner_loop > 1, f"inner_loop={self.inner_loop}"),
+            (self.cache != HOT, f"cache={self.cache!r}"),
+        ):
+            if asked:
+                raise UsageError(
+                    f"{said} means nothing for {kind}; "
+                    "leave it out, it is for plain calls and inference"
+                )
+        return self
 
 
 def recipe(
@@ -67,6 +74,7 @@ def recipe(
         max_time_s=context.max_time_s,
         for_p99=enough if context.wants_p99 else None,
         pair=context.pair,
+        cache=context.cache,
     )
 
 
@@ -81,6 +89,7 @@ def _agreed(
         max_time_s=context.max_time_s,
         pair=pair,
         per_turn=agreed.per_turn,
+        cache=context.cache,
     )
 
 
@@ -90,10 +99,15 @@ def turn_of(iterations: int, each_s: float) -> int:
     return max(1, min(fitting, math.ceil(iterations / FEWEST_TURNS)))
 
 
-def block_of(recent: Sequence[int]) -> int:
+def block_of(recent: Sequence[int], flush: Flush | None = None) -> int:
     """Count the iterations that fill a block."""
-    typical = max(statistics.median(recent), 1)
-    return min(max(1, round(BLOCK_S * 1e9 / typical)), MOST)
+    return min(max(1, round(BLOCK_S * 1e9 / each_ns(recent, flush))), MOST)
+
+
+def each_ns(recent: Sequence[int], flush: Flush | None) -> float:
+    """Say how soon one iteration follows another: its own time, and a flush's."""
+    own = max(statistics.median(recent), 1)
+    return own if flush is None else own + flush.typical_ns
 
 
 def calibrate(recent: Sequence[int], wanted: Recipe) -> int:

@@ -23,13 +23,14 @@ from pytest_perfgate.measure.cpu_guard import (
     why_disturbed,
 )
 from pytest_perfgate.measure.device import Device
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
 from pytest_perfgate.measure.health import Watch
-from pytest_perfgate.measure.recipe import Recipe, block_of, calibrate, turn_of
+from pytest_perfgate.measure.recipe import Recipe, block_of, calibrate, each_ns, turn_of
 from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.measure.slow import BlockEvidence, slow_iterations
 from pytest_perfgate.measure.warming import warm_up
-from pytest_perfgate.model import Health, SlowIterations
+from pytest_perfgate.model import FLUSH, HOT, Health, SlowIterations
 
 COLLECT_S = 0.2
 """Garbage is collected after this much measured time, between blocks."""
@@ -56,6 +57,8 @@ class Outcome:
     remarks: tuple[str, ...]
     recompiles: int = 0
     """Functions that torch compiled within the measured blocks."""
+    cache: str = HOT
+    """What each call found in the device's cache."""
     evidence: tuple[BlockEvidence, ...] = ()
     """What is known of each measured block."""
 
@@ -97,19 +100,26 @@ def drive(schedule: Schedule, perform: Perform) -> Outcome:
                 return outcome
 
 
-def schedule(device: Device, wanted: Recipe, *, inner: Inner | None = None) -> Schedule:
+def schedule(
+    device: Device,
+    wanted: Recipe,
+    *,
+    inner: Inner | None = None,
+    flush: Flush | None = None,
+) -> Schedule:
     """Ask for a warm-up and then for blocks, and judge what came back.
 
     Parameters
     ----------
     inner : what of the code under test has to rest while it is measured
+    flush : what flushes the cache before each iteration, where it is
     """
     warm = yield from warm_up(
         device, inner, warmup=wanted.warmup, max_time_s=wanted.max_time_s
     )
     recent, warmup = warm.recent, warm.calls
     if wanted.pair is not None:
-        wanted = yield from _agree(wanted, wanted.pair, recent, warmup)
+        wanted = yield from _agree(wanted, wanted.pair, recent, warmup, flush)
     with quiet_garbage() as garbage, watching_compiles() as compiles:
         device.measuring()
         state = _Measured(
@@ -120,6 +130,7 @@ def schedule(device: Device, wanted: Recipe, *, inner: Inner | None = None) -> S
             watch=Watch(device.telemetry),
             cores=usable_cores(),
             inner=inner,
+            flush=flush,
         )
         yield from _measure(state, recent)
     seen = state.watch.close()
@@ -134,12 +145,13 @@ def schedule(device: Device, wanted: Recipe, *, inner: Inner | None = None) -> S
         warmup=warmup,
         inner_loop=wanted.inner_loop,
         host_ns=tuple(state.host_ns),
-        wall_ns=sum(use.wall_ns for use in state.uses),
+        wall_ns=sum(use.own_wall_ns for use in state.uses),
         cpu_time_s=tuple(state.cpu_time_s),
         turns=tuple(state.counts) if wanted.pair else (),
         health=seen.added_to(health),
         remarks=(*warm.remarks, *_remarks(garbage, state), *seen.remarks),
         recompiles=compiles.count,
+        cache=HOT if flush is None else FLUSH,
         evidence=tuple(state.evidence),
     )
 
@@ -170,6 +182,7 @@ class _Measured:
     """Why each of the blocks that were measured again was."""
     uncollected_ns: int = 0
     inner: Inner | None = None
+    flush: Flush | None = None
     shifts: int = 0
     """Blocks made again because `inner` moved in them."""
     restless: bool = False
@@ -177,7 +190,11 @@ class _Measured:
 
 
 def _agree(
-    wanted: Recipe, pair: Pair, recent: Sequence[int], warmup: int
+    wanted: Recipe,
+    pair: Pair,
+    recent: Sequence[int],
+    warmup: int,
+    flush: Flush | None,
 ) -> Generator[Request, Sequence[int], Recipe]:
     """Fix how both sides measure, unless the other one came first.
 
@@ -188,8 +205,7 @@ def _agree(
         return wanted
     recent = recent or (yield Request(count=1, measured=False))
     total = wanted.iterations or calibrate(recent, wanted)
-    typical = max(statistics.median(recent), 1)
-    fitting = turn_of(total, typical / 1e9)
+    fitting = turn_of(total, each_ns(recent, flush) / 1e9)
     pair.agree(Agreement(iterations=total, warmup=warmup, per_turn=fitting))
     return replace(wanted, iterations=total, per_turn=fitting)
 
@@ -203,7 +219,7 @@ def _measure(
     while total is None or len(state.host_ns) < total:
         recent = recent or state.host_ns
         per_turn = state.wanted.per_turn
-        usual = count = per_turn or (block_of(recent) if recent else 1)
+        usual = count = per_turn or (block_of(recent, state.flush) if recent else 1)
         if total is not None:
             count = min(count, total - len(state.host_ns))
         repeats = _repeats(total, usual, state.wanted)
@@ -252,7 +268,7 @@ def _block(
             sm_mhz=state.watch.sm_mhz if state.uncollected_ns == 0 else None,
         )
     )
-    state.cpu_time_s.append(use.cpu_ns / 1e9 / count / state.wanted.inner_loop)
+    state.cpu_time_s.append(use.own_cpu_ns / 1e9 / count / state.wanted.inner_loop)
 
 
 def _shifted(state: _Measured, before: object) -> bool:
@@ -274,10 +290,16 @@ def _attempt(
 ) -> Generator[Request, Sequence[int], tuple[BlockUse, Sequence[int]]]:
     device = state.device
     with state.garbage.block():
+        earlier = (0, 0) if state.flush is None else state.flush.spent
         before = device.reading(closing=False)
         times = yield Request(count=count, measured=True, dropped=dropped)
         after = device.reading(closing=True)
-    use = difference(before, after)
+        spent = (0, 0) if state.flush is None else state.flush.spent
+    use = replace(
+        difference(before, after),
+        apart_ns=spent[0] - earlier[0],
+        apart_cpu_ns=spent[1] - earlier[1],
+    )
     state.uncollected_ns += use.wall_ns
     if state.uncollected_ns >= COLLECT_S * 1e9:  # several turns together
         state.garbage.between()

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_perfgate.model import (
+    FLUSH,
     METRICS,
     BenchmarkResult,
     Environment,
@@ -210,6 +211,8 @@ def _plan(result: BenchmarkResult) -> str:
     ]
     if plan.inner_loop > 1:
         parts.insert(1, f"{plan.inner_loop:,} calls each")
+    if plan.cache == FLUSH:
+        parts.insert(1, "the cache flushed before each")
     return ", ".join(parts)
 
 

@@ -19,6 +19,8 @@ import json
 from collections.abc import Mapping
 
 from pytest_perfgate.model import (
+    CACHES,
+    HOT,
     METRICS,
     UNFIT,
     Better,
@@ -137,6 +139,7 @@ def encode_plan(plan: Plan) -> Json:
         threads=plan.threads,
         device=plan.device,
         workload=plan.workload,
+        cache=None if plan.cache == HOT else plan.cache,
     )
 
 
@@ -149,7 +152,7 @@ def decode_plan(value: object, path: str = "plan") -> Plan:
         "seed",
         "device",
         "workload",
-        optional=("batch_size", "threads"),
+        optional=("batch_size", "threads", "cache"),
     )
     return Plan(
         iterations=fields["iterations"].integer(minimum=1),
@@ -160,7 +163,17 @@ def decode_plan(value: object, path: str = "plan") -> Plan:
         threads=_optional_integer(fields, "threads"),
         device=fields["device"].string(),
         workload=fields["workload"].string(),
+        cache=_cache(fields),
     )
+
+
+def _cache(fields: Mapping[str, Node]) -> str:
+    node = fields.get("cache")
+    if node is None:
+        return HOT
+    if node.string() not in CACHES:
+        raise node.refuse(f"one of {', '.join(CACHES)}")
+    return node.string()
 
 
 def encode_environment(environment: Environment) -> Json:

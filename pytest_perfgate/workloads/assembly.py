@@ -69,6 +69,7 @@ def assemble(
         threads=torch_threads(),
         device=context.device.name,
         workload=found.workload,
+        cache=outcome.cache,
     )
     slow = outcome.slow
     cpu_time = Samples(metric=METRICS["cpu_time"], values=outcome.cpu_time_s)

@@ -5,16 +5,25 @@ import inspect
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, Pipelined
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.garbage import quiet_garbage
 from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, TURN_S, recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
-from pytest_perfgate.model import METRICS, Measurement, Metric, Profile, Samples
+from pytest_perfgate.model import (
+    FLUSH,
+    METRICS,
+    Measurement,
+    Metric,
+    Profile,
+    Samples,
+)
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
@@ -77,6 +86,7 @@ class Calls:
     device: Device
     call: Callable[[], object]
     inner: int
+    flush: Flush | None = None
     device_s: list[float] = field(default_factory=list)
     enqueued: list[float] = field(default_factory=list)
     """The share of each latency after which all work was handed over."""
@@ -87,7 +97,9 @@ class Calls:
         if request.dropped:
             del self.device_s[-request.dropped :]
             del self.enqueued[-request.dropped :]
-        timed = self.device.time_calls(self.call, count=request.count, inner=self.inner)
+        timed = self.device.time_calls(
+            self.call, count=request.count, inner=self.inner, flush=self.flush
+        )
         self.result = timed.result
         if request.measured and timed.device_ns is not None:
             self.device_s += (span / self.inner / 1e9 for span in timed.device_ns)
@@ -106,10 +118,18 @@ def run_calls(
     context: MeasureContext, target: Target, call: Callable[[], object]
 ) -> tuple[Outcome, Calls]:
     """Measure a callable without arguments, one call after another."""
+    device = context.device
     wanted = recipe(context, target.benchmark)
-    calls = Calls(device=context.device, call=call, inner=wanted.inner_loop)
-    context.device.begin(target.benchmark, run=context.run, slowdown=context.slowdown)
-    return drive(schedule(context.device, wanted), calls), calls
+    device.begin(target.benchmark, run=context.run, slowdown=context.slowdown)
+    with device.flushing() if wanted.cache == FLUSH else nullcontext() as flush:
+        if flush is not None:
+            wanted = replace(wanted, inner_loop=1)  # whatever was once recorded
+        calls = Calls(device=device, call=call, inner=wanted.inner_loop, flush=flush)
+        outcome = drive(schedule(device, wanted, flush=flush), calls)
+    if outcome.cache != wanted.cache:
+        text = f"cache={wanted.cache!r} means nothing on {device.name}: measured hot"
+        outcome = replace(outcome, remarks=(*outcome.remarks, text))
+    return outcome, calls
 
 
 def latency_samples(
@@ -126,9 +146,10 @@ def latency_samples(
 def queued(context: MeasureContext, outcome: Outcome, calls: Calls) -> Pipelined | None:
     """Measure once more with a queue that is kept full, for about a block.
 
-    In a pair it is one more turn of each side.
+    In a pair it is one more turn of each side. Not where the cache is flushed
+    before each call: a full queue would find it hot.
     """
-    if not outcome.typical_s:
+    if not outcome.typical_s or outcome.cache == FLUSH:
         return None
     with quiet_garbage() as garbage, garbage.block():
         piped = context.device.pipelined(
@@ -164,9 +185,14 @@ def device_remarks(calls: Calls) -> Iterator[str]:
     span_s = statistics.median(calls.device_s) * calls.inner
     if span_s < SHORTEST_SPAN_S:
         needed = math.ceil(calls.inner * 4 * SHORTEST_SPAN_S / max(span_s, 1e-9))
+        way_out = (
+            f"inner_loop={min(needed, MOST_QUEUED)} would make it long enough"
+            if calls.flush is None
+            else "one call a sample is what a flushed cache allows"
+        )
         yield (
             f"device_time of {span_s * 1e6:.3g} µs a sample is mostly gaps between "
-            f"launches; inner_loop={min(needed, MOST_QUEUED)} would make it long enough"
+            f"launches; {way_out}"
         )
     share = statistics.median(calls.enqueued or (0.0,))
     if share >= HOST_BOUND:

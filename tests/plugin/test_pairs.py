@@ -148,6 +148,37 @@ def test_pairs_take_turns_and_measure_the_same_number(repository):
     assert len(turns[ONE]) >= 2
 
 
+COLD = """\
+import library, pytest
+
+@pytest.mark.perfgate(cache=library.CACHE)
+def bench_one(perfgate):
+    perfgate(lambda: library.FACTOR)
+"""
+
+
+def test_both_sides_flush_or_the_two_are_not_compared(repository):
+    repository.project.device({"*": {"factor_from": "library:FACTOR", "flush": 1.5}})
+    repository.git("switch", "-q", "main")
+    library = repository.path / "library.py"
+    library.write_text("FACTOR = 1.0\nCACHE = 'flush'\n")
+    repository.commit()
+    repository.git("switch", "-q", "-c", "flushed")
+    repository.project.bench(COLD)
+    library.write_text("FACTOR = 1.3\nCACHE = 'flush'\n")
+    repository.commit()
+    assert repository.against().ret == 1
+    assert repository.outcomes == {ONE: ("regressed", "confirmed")}
+    found = list(repository.project.measurements())
+    assert {m.plan.cache for m in found} == {"flush"}
+    assert len({m.turns for m in found}) == 1
+    library.write_text("FACTOR = 1.3\nCACHE = 'hot'\n")
+    repository.commit()
+    assert repository.against().ret == 11
+    assert repository.outcomes == {ONE: ("incomparable", "plan-differs")}
+    assert "cache was flush, is hot" in repository.details(ONE)
+
+
 def test_whole_runs_alternate_where_both_cannot_be_alive(repository):
     repository.library(1.3)
     repository.commit()

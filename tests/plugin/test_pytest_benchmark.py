@@ -214,6 +214,18 @@ def test_options_of_ours_that_do_not_hold_are_named(guest):
     result.stdout.fnmatch_lines(["*iterations given to perfgate do not hold*"])
 
 
+def test_a_flushed_cache_does_not_hold_and_is_named(guest):
+    guest.bench(
+        "import pytest\n"
+        "@pytest.mark.perfgate(cache='flush')\n"
+        "def test_one(benchmark):\n    benchmark(lambda: None)\n",
+        FILE,
+    )
+    result = guest.run("tests", "--perfgate-runs=3:3")
+    result.stdout.fnmatch_lines(["*cache given to perfgate do not hold*"])
+    assert "cache" not in guest.report["results"][0]["plan"]
+
+
 # whose fixture it is
 
 

@@ -122,6 +122,8 @@ def test_n0_overrides_addopts(one):
         ("(iterations=2.5)", ["iterations", "'2.5'", "whole"]),
         ("(max_time='x')", ["max", "'x'"]),
         ("(inner_loop=-1)", ["inner", "'-1'"]),
+        ("(cache='cold')", ["cache='cold'", "hot, flush"]),
+        ("(cache='flush', inner_loop=9)", ["inner_loop=9", "exclude", "drop one"]),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -68,6 +68,7 @@ plans = build(
     threads=maybe(whole),
     device=text,
     workload=text,
+    cache=st.sampled_from(model.CACHES),
 )
 own_metrics = build(
     model.Metric,

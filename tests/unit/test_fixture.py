@@ -231,6 +231,15 @@ def test_a_slowdown_cannot_reach_a_record_and_says_so(make_session):
     ]
 
 
+def test_a_flushed_cache_cannot_reach_what_is_recorded_and_says_so(make_session):
+    session = make_session(cache="flush")
+    session.gate.record("a", [1.0], unit="s", better="lower")
+    session.gate.close()
+    assert session.notes == [
+        f"{NODEID}: cache='flush' cannot reach what record(…) was given"
+    ]
+
+
 def test_closing_twice_hands_over_once(make_session):
     session = make_session()
     session.gate(lambda: None)

@@ -176,6 +176,12 @@ def test_metrics_are_names(settings, metrics):
         (mark(limit=["p99<=1s"]), "limit=.* is neither a string nor a dict"),
         (mark(metrics="latency"), "metrics='latency' is not a tuple"),
         (mark(gate=0), "gate=0 is neither True nor False"),
+        (mark(cache="cold"), "cache='cold' is not one of hot, flush"),
+        (mark(cache=True), "cache=True is not one of hot, flush"),
+        (
+            mark(cache="flush", inner_loop=20),
+            "cache='flush' and inner_loop=20 exclude each other: only the first call",
+        ),
         (mark(max_time="x"), "max_time='x' is not a duration"),
         (mark(iterations=2.5), "iterations='2.5': write a whole number"),
         (mark(timeout=None), "timeout='None' is not a duration"),
@@ -194,3 +200,28 @@ def test_a_plan_of_pytest_benchmarks_rounds_goes_by_its_own_options(settings):
     assert not own.agrees_with(plan)
     theirs = replace(plan, workload="pytest-benchmark benchmark(...)")
     assert own.agrees_with(theirs)
+    assert own.keeps(theirs)
+
+
+@pytest.mark.parametrize(
+    ("stored", "said", "kept"),
+    [
+        ({"device": "cuda:0"}, "hot", True),
+        ({"device": "cuda:0"}, "flush", False),
+        ({"device": "cuda:0", "cache": "flush"}, "flush", True),
+        ({"device": "cuda:0", "cache": "flush"}, "hot", False),
+        ({"device": "cpu"}, "flush", True),  # there it is measured hot all the same
+        ({"workload": "pytest-benchmark x"}, "flush", True),
+    ],
+)
+def test_another_cache_policy_is_another_plan(settings, stored, said, kept):
+    own = item_settings(marked(mark(cache=said)), settings())
+    plan = Plan(iterations=1, warmup=0, **stored)
+    assert own.keeps(plan) is kept
+    assert own.agrees_with(plan)  # it governs none of the numbers
+
+
+def test_the_cache_is_hot_unless_a_marker_says_otherwise(settings):
+    assert item_settings(marked(), settings()).cache == "hot"
+    function, module = mark(cache="flush", inner_loop=1), mark(inner_loop=100)
+    assert item_settings(marked(function, module), settings()).cache == "flush"

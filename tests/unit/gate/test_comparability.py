@@ -72,6 +72,7 @@ def test_another_key_and_a_fake_device_forbid():
         {"threads": 4},
         {"device": "cuda"},
         {"workload": "abc"},
+        {"cache": "flush"},
     ],
 )
 def test_every_part_of_a_plan_forbids(change):

@@ -115,3 +115,8 @@ def test_the_cpu_is_what_it_seems(device):
     assert device.settled()
     assert (device.name, device.fake, device.stretches) == ("cpu", False, False)
     assert device.tick_s > 0
+
+
+def test_a_processor_has_no_cache_to_flush():
+    with CpuDevice().flushing() as flush:
+        assert flush is None

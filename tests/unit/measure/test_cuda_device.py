@@ -2,16 +2,27 @@
 
 import sys
 import types
+import weakref
 
 import pytest
 
-from pytest_perfgate.errors import DeviceUnavailable
+from pytest_perfgate.errors import DeviceUnavailable, MeasurementError
 from pytest_perfgate.measure.cpu_guard import Reading, difference
 from pytest_perfgate.measure.cuda import open_cuda
 from pytest_perfgate.measure.device import open_device
 
 US = 1_000
 MHZ_CYCLES_PER_NS = 2.0
+L2 = 50 << 20
+
+
+class Buffer:
+    def __init__(self, gpu, size):
+        self.gpu, self.size = gpu, size
+
+    def zero_(self):
+        self.gpu.work(40 * US)
+        self.gpu.order[-1] = f"fill {self.size}"
 
 
 class Cuda:
@@ -23,6 +34,9 @@ class Cuda:
         self.retries = 0
         self.order = []
         self.stats = {}
+        self.properties = {"L2_cache_size": L2}
+        self.buffers = []
+        self.free = 10 * L2
 
     class Event:
         gpu: "Cuda"
@@ -62,7 +76,21 @@ class Cuda:
 
     def get_device_properties(self, index):
         assert index == 0
-        return types.SimpleNamespace()  # an older torch, which tells no UUID
+        # an older torch, which tells no UUID
+        return types.SimpleNamespace(**self.properties)
+
+    def empty(self, size, *, dtype, device):
+        assert (dtype, device) == ("uint8", "cuda:0")
+        if size > self.free:
+            raise RuntimeError("CUDA out of memory.")
+        buffer = Buffer(self, size)
+        self.buffers.append(weakref.ref(buffer))
+        return buffer
+
+    @property
+    def held(self):
+        """Bytes of the buffers that somebody still holds."""
+        return sum(buffer().size for buffer in self.buffers if buffer())
 
     def set_device(self, index):
         self.order.append(f"set {index}")
@@ -80,7 +108,7 @@ class Cuda:
         return retries | self.stats
 
     def max_memory_allocated(self, index):
-        return 4096
+        return 4096 + self.held
 
     def max_memory_reserved(self, index):
         return 8192
@@ -90,7 +118,8 @@ class Cuda:
 def cuda(monkeypatch):
     gpu = Cuda()
     gpu.Event = type("Event", (Cuda.Event,), {"gpu": gpu})
-    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=gpu))
+    torch = types.SimpleNamespace(cuda=gpu, uint8="uint8", empty=gpu.empty)
+    monkeypatch.setitem(sys.modules, "torch", torch)
     return gpu
 
 
@@ -169,6 +198,72 @@ def test_work_left_over_from_before_is_not_counted(cuda, device):
     cuda.work(9_000 * US)
     timed = device.time_calls(lambda: cuda.work(300 * US), count=1, inner=1)
     assert timed.host_ns == [305 * US]
+
+
+def test_a_flush_fills_twice_the_cache_before_each_sample_and_is_in_none(cuda, device):
+    with device.flushing() as flush:
+        timed = device.time_calls(
+            lambda: cuda.work(300 * US), count=2, inner=1, flush=flush
+        )
+    assert timed.host_ns == [305 * US] * 2
+    assert timed.device_ns == [pytest.approx(305 * US)] * 2
+    assert timed.enqueue_ns == [5 * US] * 2
+    # done before the clock starts and the first event is recorded
+    sample = [f"fill {2 * L2}", "sync", "sync", "event", "work", "event", "sync"]
+    assert cuda.order == [*sample * 2, "empty"]
+    assert (flush.count, flush.spent_ns) == (2, 2 * 45 * US)
+    assert flush.spent_cpu_ns >= 0
+
+
+def test_the_buffer_is_there_once_and_gone_before_memory_is_measured(cuda, device):
+    cuda.stats = {"reserved_bytes.all.current": 0}
+    with device.flushing() as flush:
+        before = device.allocator_state()
+        for _ in range(3):
+            device.time_calls(lambda: cuda.work(1), count=2, inner=1, flush=flush)
+        assert device.allocator_state() == before
+        assert (len(cuda.buffers), cuda.held) == (1, 2 * L2)
+    assert cuda.held == 0
+    assert device.peak_memory(lambda: cuda.work(1))["peak_memory"] == 4096
+
+
+def test_the_buffer_is_gone_also_where_the_benchmark_fails(cuda, device):
+    def failing():
+        raise KeyError("of the user's")
+
+    with pytest.raises(KeyError), device.flushing() as flush:
+        device.time_calls(failing, count=1, inner=1, flush=flush)
+    assert cuda.held == 0
+
+
+@pytest.mark.parametrize("told", [{}, {"L2_cache_size": 0}])
+def test_a_cache_of_unknown_size_is_not_flushed_for_show(cuda, device, told):
+    cuda.properties = told
+    with (
+        pytest.raises(MeasurementError, match=r"torch does not tell.*of cuda:0 is"),
+        device.flushing(),
+    ):
+        pass
+
+
+def test_a_buffer_that_cannot_be_had_is_said_with_its_size(cuda, device):
+    cuda.free = L2
+    with (
+        pytest.raises(
+            MeasurementError, match=r"needs 100 MiB on cuda:0.*out of memory"
+        ),
+        device.flushing(),
+    ):
+        pass
+
+
+def test_a_slowdown_is_a_share_of_the_call_without_the_flush(cuda, device):
+    device.begin("b", run=0, slowdown=0.5)
+    with device.flushing() as flush:
+        timed = device.time_calls(
+            lambda: cuda.work(295 * US), count=1, inner=1, flush=flush
+        )
+    assert timed.host_ns == [450 * US]
 
 
 def test_an_inner_loop_is_one_sample(cuda, device):

@@ -154,6 +154,18 @@ def test_device_time_and_memory_where_the_script_has_them(make_fake):
     assert device.peak_memory(lambda: None) == {}
 
 
+def test_a_cache_is_flushed_where_the_script_has_one(make_fake):
+    device = make_fake(benchmarks={"*": {"seconds": 0.001, "flush": 2.0}})
+    with device.flushing() as flush:
+        timed = device.time_calls(int, count=2, inner=1, flush=flush)
+    assert timed.host_ns == [2_000_000] * 2
+    assert (flush.count, flush.spent, flush.typical_ns) == (2, (100_000,) * 2, 50_000)
+    assert device.now_ns() == 4_100_000
+    assert device.time_calls(int, count=1, inner=1).host_ns == [1_000_000]
+    with make_fake().flushing() as none:
+        assert none is None
+
+
 def test_marks_are_moments_of_the_virtual_clock(make_fake):
     device = make_fake()
     first = device.mark()

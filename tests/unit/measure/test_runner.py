@@ -20,6 +20,8 @@ def make_recipe(**changes):
 class Performer:
     """Performs iterations on the virtual clock of a fake device."""
 
+    flush = None
+
     def __init__(self, device, *, work=lambda: None):
         self.device = device
         self.requests = []
@@ -27,7 +29,10 @@ class Performer:
 
     def __call__(self, request):
         self.requests.append(request)
-        return self.device.time_calls(self.work, count=request.count, inner=1).host_ns
+        timed = self.device.time_calls(
+            self.work, count=request.count, inner=1, flush=self.flush
+        )
+        return timed.host_ns
 
     @property
     def measured(self):
@@ -93,6 +98,37 @@ def test_blocks_last_a_quarter_of_a_second(measure):
     assert outcome.health.blocks == 5
     assert outcome.cpu_time_s == pytest.approx([0.01] * 5)
     assert outcome.wall_ns == 120 * 10 * MS
+
+
+def flushed(device, wanted):
+    """Drive a schedule whose iterations are made with a flushed cache."""
+    device.begin("b", run=0, slowdown=0.0)
+    perform = Performer(device)
+    with device.flushing() as perform.flush:
+        return drive(schedule(device, wanted, flush=perform.flush), perform), perform
+
+
+def test_what_flushing_takes_is_in_no_number(make_fake):
+    device = make_fake(benchmarks={"*": {"seconds": 1e-3, "flush": 1.5}})
+    outcome, perform = flushed(device, make_recipe(iterations=200, warmup=5))
+    assert outcome.seconds == (1.5e-3,) * 200
+    assert outcome.wall_ns == 200 * 1.5 * MS
+    assert outcome.cpu_time_s == pytest.approx([1.5e-3] * 2)
+    assert outcome.cache == "flush"
+    assert perform.flush.count == 205  # the warm-up's, too
+
+
+def test_blocks_and_turns_last_as_long_with_what_flushing_takes(
+    make_fake, make_other_side
+):
+    device = make_fake(benchmarks={"*": {"seconds": 50e-6, "flush": 1.0}})
+    wanted = make_recipe(iterations=5000, warmup=5)
+    outcome, perform = flushed(device, wanted)
+    assert perform.measured == [2500] * 2  # 50 µs each, and 50 µs for the flush
+    other = make_other_side()
+    outcome, _ = flushed(device, replace(wanted, pair=other))
+    assert outcome.turns == (200,) * 25
+    assert other.agreed.per_turn == 200
 
 
 def test_turns_last_twenty_milliseconds_and_are_handed_over(measure, make_other_side):

@@ -136,6 +136,10 @@ def test_a_metric_of_ones_own_keeps_its_unit(
 def test_the_plan_is_told(each_outcome, make_report):
     result = each_outcome.results[2]
     assert "350 iterations, 20 to warm up, seed 0, on cuda" in render(each_outcome)
+    flushed = replace(result, plan=replace(result.plan, cache="flush"))
+    assert "350 iterations, the cache flushed before each, 20 to warm up" in render(
+        make_report([flushed])
+    )
     inner = replace(result, plan=replace(result.plan, inner_loop=100))
     assert "350 iterations, 100 calls each, 20 to warm up" in render(
         make_report([inner])

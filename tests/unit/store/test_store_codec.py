@@ -81,11 +81,17 @@ def test_a_wrong_measurement_is_refused_by_path(make, spoil, path, value, messag
 
 
 def test_plan_and_environment_travel_without_loss(make):
-    for plan in (make.a_plan(), make.a_plan(batch_size=None, threads=3)):
+    bare = make.a_plan(batch_size=None, threads=3)
+    for plan in (make.a_plan(), bare, make.a_plan(cache="flush")):
         assert decode_plan(through_json(encode_plan(plan))) == plan
     environment = make.an_environment(fake=True)
     travelled = through_json(encode_environment(environment))
     assert decode_environment(travelled) == environment
+
+
+def test_a_plan_that_says_nothing_of_a_cache_was_measured_hot(make):
+    assert "cache" not in encode_plan(make.a_plan())
+    assert decode_plan({**encode_plan(make.a_plan()), "cache": "hot"}).cache == "hot"
 
 
 def test_whoever_decodes_says_where_the_value_came_from(make):
@@ -189,6 +195,11 @@ LATENCY = [*RUNS, "statistics", "latency"]
             "launches: expected an int",
         ),
         (["benchmarks", B, "plan", "seed"], ..., "plan: the key 'seed' is missing"),
+        (
+            ["benchmarks", B, "plan", "cache"],
+            "cold",
+            "plan.cache: expected one of hot, flush, got 'cold'",
+        ),
         (["benchmarks", B, "anchor"], None, "anchor: expected an object, got None"),
         (["benchmarks", B, "environment"], None, "environment: expected an object"),
         (

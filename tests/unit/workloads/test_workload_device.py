@@ -112,6 +112,52 @@ def test_an_inner_loop_makes_a_sample_long_enough(measure):
     assert measure(law, plans=plans).remarks == ()
 
 
+COLD = {"seconds": 0.01, "device": 0.9, "period": 0.5, "flush": 1.6}
+
+
+def test_a_flushed_cache_makes_calls_slower_and_leaves_no_full_queue(measure, by_name):
+    found = measure(COLD, work=Work(batch_size=8), cache="flush")
+    values = by_name(found)
+    assert values["latency"] == pytest.approx((0.016,) * 4)
+    assert values["device_time"] == pytest.approx((0.0144,) * 4)
+    assert values["throughput"] == pytest.approx((8 / 0.016,))
+    assert values["cpu_time"] == pytest.approx((0.016,) * 2)
+    assert "device_period" not in values
+    (rate,) = (s for s in found.samples if s.metric.name == "throughput")
+    assert rate.metric.definition == "work-over-wall/1"
+    assert (found.plan.cache, found.remarks) == ("flush", ())
+
+
+def test_hot_is_what_is_measured_unless_asked(measure, by_name):
+    found = measure(COLD)
+    assert found.plan.cache == "hot"
+    assert by_name(found)["latency"] == pytest.approx((0.01,) * 4)
+    assert "device_period" in by_name(found)
+
+
+def test_where_there_is_no_cache_to_flush_it_is_hot_and_said_so(measure, by_name):
+    found = measure({"seconds": 0.01}, cache="flush")
+    assert found.plan.cache == "hot"
+    assert found.remarks == ("cache='flush' means nothing on fake: measured hot",)
+
+
+def test_an_inner_loop_of_another_time_does_not_hold_with_a_flushed_cache(measure):
+    plans = {"a.py::b": Plan(iterations=4, warmup=1, inner_loop=20)}
+    found = measure(COLD, plans=plans, cache="flush")
+    assert (found.plan.inner_loop, found.plan.iterations) == (1, 4)
+    assert measure({"seconds": 0.01}, plans=plans, cache="flush").plan.inner_loop == 20
+
+
+def test_spans_too_short_for_events_have_no_inner_loop_with_a_flushed_cache(measure):
+    (remark,) = measure(
+        {"seconds": 2e-5, "device": 0.5, "flush": 1.0}, cache="flush"
+    ).remarks
+    assert remark == (
+        "device_time of 10 µs a sample is mostly gaps between launches; "
+        "one call a sample is what a flushed cache allows"
+    )
+
+
 def spans(*values):
     return Samples(metric=METRICS["device_time"], values=values)
 

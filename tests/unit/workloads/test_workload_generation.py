@@ -196,6 +196,11 @@ def test_an_inner_loop_means_nothing_here(measure):
         measure(lambda _: [1], ["p"], inner_loop=2)
 
 
+def test_a_flushed_cache_means_nothing_here(measure):
+    with pytest.raises(UsageError, match="cache='flush' means nothing for generation"):
+        measure(lambda _: [1], ["p"], cache="flush")
+
+
 @pytest.mark.parametrize(("prompts", "words"), [("text", "one text"), ([], "empty")])
 def test_prompts_are_several(prompts, words):
     with pytest.raises(UsageError, match=words):

@@ -179,3 +179,9 @@ def test_an_inner_loop_means_nothing_here(make_rounds):
     rounds, _ = make_rounds(inner_loop=2)
     with pytest.raises(UsageError, match="inner_loop=2 means nothing for the loop"):
         next(iter(rounds))
+
+
+def test_a_flushed_cache_means_nothing_here(make_rounds):
+    rounds, _ = make_rounds(cache="flush")
+    with pytest.raises(UsageError, match="cache='flush' means nothing for the loop"):
+        next(iter(rounds))

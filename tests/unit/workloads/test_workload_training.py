@@ -302,3 +302,9 @@ def test_a_model_without_parameters_computes_on_the_cpu():
     parts.parameters = lambda: iter(())
     step = make_step(parts, autocast=torch.bfloat16)
     assert step.device_type() == "cpu"
+
+
+def test_a_flushed_cache_means_nothing_for_a_step(make_context, target):
+    context = make_context(cache="flush")
+    with pytest.raises(UsageError, match="cache='flush' means nothing for a training"):
+        measure_training(context, target, make_step(Parts()), batch_size=None)
