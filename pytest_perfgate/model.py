@@ -134,6 +134,16 @@ class Plan:
         _check(self.cache in CACHES, self, "cache", self.cache)
 
 
+HOST_BOUND = 0.8
+"""Where so much of a call's latency goes by before the GPU has been given all its
+work, the host decides how long the call takes."""
+
+
+def _check_share(owner: object, name: str, value: float | None) -> None:
+    fits = value is None or (math.isfinite(value) and value >= 0)
+    _check(fits, owner, name, value)
+
+
 UNFIT = frozenset({Reason.BUSY, Reason.THROTTLED, Reason.DEVICE_LOST})
 """Why a run says nothing at all, as told by the device itself."""
 
@@ -249,8 +259,12 @@ class Measurement:
     profile: Profile | None = None
     slow: SlowIterations | None = None
     """None where no iteration stood out."""
+    enqueue_share: float | None = None
+    """Share of the median call's latency after which the GPU had been given all its
+    work; None where the host does not hand work over, or nobody saw it."""
 
     def __post_init__(self) -> None:
+        _check_share(self, "enqueue_share", self.enqueue_share)
         _check(all(count >= 1 for count in self.turns), self, "turns", self.turns)
 
 
@@ -302,8 +316,11 @@ class RunSummary:
     over the blocks) and the like; empty where there is no driver."""
     output: Mapping[str, float] = field(default_factory=dict)
     """`Measurement.output`."""
+    enqueue_share: float | None = None
+    """As of its measurement: what makes it host-bound, from `HOST_BOUND` on."""
 
     def __post_init__(self) -> None:
+        _check_share(self, "enqueue_share", self.enqueue_share)
         _check(self.iterations >= 1, self, "iterations", self.iterations)
 
     def get(self, metric: str, statistic: str) -> RunStatistic | None:

@@ -97,6 +97,8 @@ class ClueKind(StrEnum):
     COUNT = "count"
     KERNEL = "kernel"
     OPERATOR = "operator"
+    BOUND = "bound"
+    """Whether the host or the GPU decides how long a call takes."""
     CLOCK = "clock"
     ENVIRONMENT = "environment"
     COMMIT = "commit"

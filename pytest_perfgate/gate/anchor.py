@@ -11,6 +11,7 @@ from dataclasses import replace
 from pytest_perfgate.gate.confirm import Confirmation, FreshPairs, confirm
 from pytest_perfgate.gate.evidence import Runs, Sides
 from pytest_perfgate.gate.exact import read_exact
+from pytest_perfgate.gate.host_bound import follows_host
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy, Gate
 from pytest_perfgate.gate.readings import Reading, State, read
@@ -53,6 +54,7 @@ def read_anchor(
     return [
         reading
         for metric in metrics
+        if not follows_host(metric, sides.bound, named=policy.names(metric.name))
         for gate in policy.anchor_gates(metric)
         for reading in _read(metric, gate, sides, apart, session=baseline.anchor)
     ]

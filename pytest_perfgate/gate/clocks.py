@@ -44,6 +44,15 @@ class Clocks:
         return math.log(self.now_mhz / self.before_mhz)
 
     @property
+    def links(self) -> tuple[str, ...]:
+        return tuple(odd for odd in self.odd if "PCIe" in odd)
+
+    @property
+    def of_a_waiting_gpu(self) -> "Clocks":
+        """What is left of it where the GPU waits for the host: its link alone."""
+        return Clocks(odd=self.links)
+
+    @property
     def text(self) -> str:
         return f"{self.before_mhz:.0f} → {self.now_mhz:.0f} MHz"
 
@@ -94,8 +103,8 @@ def excuse(clocks: Clocks, found: Estimate, bar: Bar, look: Look) -> str | None:
     if shift is None:
         return f"not the code alone: {'; '.join(clocks.odd)}" if clocks.odd else None
     if is_over(_in_cycles(found, shift), bar, look):
-        links = [odd for odd in clocks.odd if "PCIe" in odd]
-        return f"not the code alone: {'; '.join(links)}" if links else None
+        links = "; ".join(clocks.links)
+        return f"not the code alone: {links}" if links else None
     return f"a difference of clocks, not a regression: {_told(clocks, found, shift)}"
 
 

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from pytest_perfgate.gate.bounds import Bar, bar_of
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.clocks import Clocks, compare_clocks
+from pytest_perfgate.gate.host_bound import Bound, compare_bounds
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.model import Better, Comparison, Metric, RunStatistic, RunSummary
 from pytest_perfgate.stats.interval import (
@@ -61,6 +62,10 @@ class Sides:
     @cached_property
     def clocks(self) -> Clocks:
         return compare_clocks(*self.both)
+
+    @cached_property
+    def bound(self) -> Bound:
+        return compare_bounds(*self.both)
 
     @cached_property
     def collected(self) -> dict[tuple[str, str], "Numbers"]:

@@ -1,8 +1,9 @@
 """What changed together with a benchmark: possible causes, the strongest first.
 
-Another output comes before all else. Counts that changed come before times, for a count has no noise; then kernels and
-operators, the GPU's clock, versions and settings, and the commits in between. It
-judges nothing, and is honest where nothing that was recorded differs.
+Another output comes before all else. Counts that changed come before times, for a
+count has no noise; then whether the host or the GPU decides, kernels and operators,
+the GPU's clock, versions and settings, and the commits in between. It judges nothing,
+and is honest where nothing that was recorded differs.
 """
 
 import math
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from pytest_perfgate.gate.clocks import Clocks, compare_clocks
+from pytest_perfgate.gate.host_bound import Bound, compare_bounds
 from pytest_perfgate.gate.outputs import other_work
 from pytest_perfgate.gate.profiles import Listing, profile_clues
 from pytest_perfgate.model import (
@@ -100,11 +102,13 @@ def explain(
     slowdown = _slowdown(result)
     now = (*result.runs, *result.confirmation)
     clocks = compare_clocks(baseline.runs, now)
+    bound = compare_bounds(baseline.runs, now)
     found = (
         *_output(baseline, now),
         *_counts(baseline, result.metrics, now),
+        *_bound(bound),
         *_profiles(baseline.profile, result.profile, slowdown),
-        *_clocks(clocks, slowdown),
+        *_clocks(clocks, slowdown, waits=bound.either),
         *_environment(result),
         *_commits(history),
     )
@@ -235,10 +239,21 @@ def _profiles(
 # -- the machine
 
 
-def _clocks(clocks: Clocks, slowdown: _Slowdown) -> Iterator[Clue]:
+def _bound(bound: Bound) -> Iterator[Clue]:
+    if bound.change:
+        yield Clue(kind=ClueKind.BOUND, text=bound.change)
+
+
+def _clocks(clocks: Clocks, slowdown: _Slowdown, *, waits: bool) -> Iterator[Clue]:
+    """Name what differs of the GPU.
+
+    Parameters
+    ----------
+    waits : for the host, so that its clock has no part in how long a call takes
+    """
     shift = clocks.shift
     if shift is not None and abs(shift) > OTHER_CLOCK:
-        lower = slowdown.log_ratio is not None and shift < 0
+        lower = slowdown.log_ratio is not None and shift < 0 and not waits
         yield Clue(
             kind=ClueKind.CLOCK,
             text=f"median SM clock: {clocks.text}",

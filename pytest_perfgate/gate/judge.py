@@ -20,6 +20,12 @@ from pytest_perfgate.gate.comparability import (
 from pytest_perfgate.gate.confirm import Confirmation, FreshPairs, confirm
 from pytest_perfgate.gate.evidence import Sides, collect
 from pytest_perfgate.gate.exact import read_exact
+from pytest_perfgate.gate.host_bound import (
+    BASELINE_SILENT,
+    DEVICE_TIME,
+    NAMED,
+    follows_host,
+)
 from pytest_perfgate.gate.limits import read_limits
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.outputs import other_work
@@ -202,6 +208,11 @@ class _Case:
         """Say why a stored count cannot be held against the one measured now."""
         return not_comparable(metric, self.known[metric.name])
 
+    def follows_host(self, metric: Metric) -> bool:
+        """Tell whether a time of the GPU's can only repeat what the latency says."""
+        named = self.policy.names(metric.name)
+        return follows_host(metric, self.sides.bound, named=named)
+
     def lacking(self, metric: Metric) -> int:
         """Count the candidate runs that did not measure a metric."""
         return len(self.sides.candidate) - self.measured.get(metric.name, 0)
@@ -224,6 +235,9 @@ def _stored_metrics(case: _Case) -> Iterator[Reading]:
             gates = ()
         if refusal is not None and gates:
             yield plain_reading(metric, gates[0], refusal)
+        elif refusal is None and gates and case.follows_host(metric):
+            why_not = case.sides.bound.why_not_gated
+            yield from shown(metric, None, case.sides, case.look, remarks=(why_not,))
         elif refusal is None:
             yield from _metric(case, metric, gates)
 
@@ -456,6 +470,7 @@ def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
 
 def _remarks(case: _Case) -> Iterator[str]:
     yield from _of_new(case)
+    yield from _of_bound(case)
     for metric in case.stored.values():
         why_not = case.only_shown(metric)
         if why_not and case.policy.gates(metric):
@@ -463,6 +478,20 @@ def _remarks(case: _Case) -> Iterator[str]:
     for name, metric in case.stored.items():
         if case.lacking(metric) and not case.policy.gates(metric):
             yield f"{name} is in the baseline and was not measured in every run"
+
+
+def _of_bound(case: _Case) -> Iterator[str]:
+    """Say what the host has to do with the GPU's time."""
+    metric = case.stored.get(DEVICE_TIME)
+    bound = case.sides.bound
+    if bound.change:
+        yield bound.change
+    if metric is None or not case.policy.gates(metric):
+        return
+    if bound.both and not case.follows_host(metric):
+        yield f"{NAMED}: {bound.text}"
+    if bound.now_by_host and bound.before is None:
+        yield BASELINE_SILENT
 
 
 def _of_new(case: _Case) -> Iterator[str]:

@@ -78,6 +78,11 @@ class BenchmarkPolicy:
             gates.append(Gate(statistic="floor", budget=budget, witness=True))
         return tuple(gates)
 
+    def names(self, metric: str) -> bool:
+        """Tell whether somebody asked for this metric, and not for all at once."""
+        rules = (*self.rules, *self.anchor_rules)
+        return metric in (self.metrics or ()) or metric in {r.metric for r in rules}
+
     def anchor_gates(self, metric: Metric) -> tuple[Gate, ...]:
         """Give what is held against the anchor session, with its own budgets.
 

@@ -280,14 +280,24 @@ def _weigh(case: _Case, found: Estimate, bar: Bar) -> _Stand:
     return doubt(found, bar, look), State.OPEN
 
 
-def _clocks(case: _Case) -> Clocks:
-    """Return the clocks of both sides, where they have a part in the statistic."""
+def _clocks(case: _Case, *, by_host: bool) -> Clocks:
+    """Return the clocks of both sides, where they have a part in the statistic.
+
+    Parameters
+    ----------
+    by_host : the host decides, and a GPU that waits is as fast at any clock
+    """
     clocked = is_clocked(case.numbers.metric) and not case.gate.budget.absolute
-    return case.sides.clocks if clocked else Clocks()
+    if not clocked:
+        return Clocks()
+    clocks = case.sides.clocks
+    return clocks.of_a_waiting_gpu if by_host else clocks
 
 
 def _over(case: _Case, found: Estimate, bar: Bar) -> _Stand:
-    excused = excuse(_clocks(case), found, bar, case.look)
+    # cycles can be compared only where both sides had to wait for the GPU
+    clocks = _clocks(case, by_host=case.sides.bound.either)
+    excused = excuse(clocks, found, bar, case.look)
     if excused is not None:
         return inconclusive(Reason.DISTURBED, excused), State.OPEN
     if case.gate.witness and not case.look.paired:
@@ -297,7 +307,8 @@ def _over(case: _Case, found: Estimate, bar: Bar) -> _Stand:
 
 
 def _within(case: _Case, found: Estimate, bar: Bar) -> _Stand:
-    clocks, look = _clocks(case), case.look
+    # what is asked is how long the candidate takes at the baseline's clock
+    clocks, look = _clocks(case, by_host=case.sides.bound.now_by_host), case.look
     flattered = flattery(clocks, found, bar, look)
     if flattered is not None:
         return inconclusive(Reason.DISTURBED, flattered), State.OPEN

@@ -82,6 +82,7 @@ def summarise(
         },
         device=measurement.health.device,
         output=measurement.output,
+        enqueue_share=measurement.enqueue_share,
     )
 
 

@@ -288,6 +288,7 @@ def encode_measurement(measurement: Measurement) -> Json:
         turns=list(measurement.turns) or None,
         profile=None if profile is None else encode_profile(profile),
         slow=None if slow is None else encode_slow(slow),
+        enqueue_share=measurement.enqueue_share,
     )
 
 
@@ -312,7 +313,7 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         "clock_tick_s",
         "alone",
         "remarks",
-        optional=("output", "turns", "profile", "slow"),
+        optional=("output", "turns", "profile", "slow", "enqueue_share"),
     )
     return Measurement(
         benchmark=fields["benchmark"].string(),
@@ -331,6 +332,11 @@ def decode_measurement(value: object, path: str = "measurement") -> Measurement:
         ),
         profile=decode_profile(fields.get("profile")),
         slow=decode_slow(fields["slow"]) if "slow" in fields else None,
+        enqueue_share=(
+            fields["enqueue_share"].number(minimum=0)
+            if "enqueue_share" in fields
+            else None
+        ),
     )
 
 

@@ -27,8 +27,17 @@ def encode_runs(runs: Sequence[RunSummary]) -> Json:
         samples=_encode_sparse([run.samples for run in runs]) or None,
         device=_encode_sparse([run.device for run in runs]) or None,
         output=_encode_sparse([run.output for run in runs]) or None,
+        enqueue_share=_encode_shares(runs),
         statistics=_encode_statistics(runs),
     )
+
+
+def _encode_shares(runs: Sequence[RunSummary]) -> list[list[float]] | None:
+    """Encode the column as those of `device` are; None where no run has a share."""
+    shares = [run.enqueue_share for run in runs]
+    if all(share is None for share in shares):
+        return None
+    return [[] if share is None else [share] for share in shares]
 
 
 def _encode_sparse(rows: Sequence[Mapping[str, float]]) -> Json:
@@ -68,7 +77,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
         "disturbed",
         "steady",
         "statistics",
-        optional=("drift", "samples", "device", "output"),
+        optional=("drift", "samples", "device", "output", "enqueue_share"),
     )
     iterations = [item.integer(minimum=1) for item in fields["iterations"].items()]
     count = len(iterations)
@@ -81,6 +90,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
     samples = _decode_sparse(fields.get("samples"), count, read=_count)
     device = _decode_sparse(fields.get("device"), count, read=Node.number)
     output = _decode_sparse(fields.get("output"), count, read=_size)
+    shares = _decode_shares(fields.get("enqueue_share"), count)
     return tuple(
         RunSummary(
             iterations=iterations[index],
@@ -93,6 +103,7 @@ def decode_runs(node: Node, *, metrics: Mapping[str, Metric]) -> tuple[RunSummar
             samples=samples[index],
             device=device[index],
             output=output[index],
+            enqueue_share=shares[index],
         )
         for index in range(count)
     )
@@ -146,6 +157,13 @@ def _decode_sparse(
 
 def _size(node: Node) -> float:
     return node.number(minimum=0)
+
+
+def _decode_shares(node: Node | None, count: int) -> list[float | None]:
+    if node is None:
+        return [None] * count
+    columns = [_at_most_one(cell) for cell in _column(node, count)]
+    return [cells[0].number(minimum=0) if cells else None for cells in columns]
 
 
 def _count(node: Node) -> int:

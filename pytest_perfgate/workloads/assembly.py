@@ -35,6 +35,7 @@ class Findings:
     """`Measurement.output`."""
     remarks: tuple[str, ...] = ()
     counted: Counted = NOTHING
+    enqueue_share: float | None = None
 
 
 def samples(metric: Metric, values: Sequence[float], *, where: str) -> Samples:
@@ -87,6 +88,7 @@ def assemble(
         turns=outcome.turns,
         profile=found.counted.profile,
         slow=None if slow is None else replace(slow, run=context.run),
+        enqueue_share=found.enqueue_share,
     )
 
 

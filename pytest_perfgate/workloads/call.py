@@ -18,6 +18,7 @@ from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
 from pytest_perfgate.model import (
     FLUSH,
+    HOST_BOUND,
     METRICS,
     Measurement,
     Metric,
@@ -34,8 +35,6 @@ from pytest_perfgate.workloads.assembly import (
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
-HOST_BOUND = 0.8
-"""Share of the latency before all work is handed over, from which on it is."""
 SHORTEST_SPAN_S = 50e-6
 """Below it events measure the gaps between launches."""
 SPANNED = 0.5
@@ -106,6 +105,11 @@ class Calls:
             pairs = zip(timed.enqueue_ns or (), timed.host_ns, strict=False)
             self.enqueued += (handed / max(whole, 1) for handed, whole in pairs)
         return timed.host_ns
+
+    @property
+    def enqueue_share(self) -> float | None:
+        """That of the median call; None where the device does not tell."""
+        return statistics.median(self.enqueued) if self.enqueued else None
 
     def again(self) -> object:
         """Call once more, untimed, with no earlier result in memory."""
@@ -194,8 +198,8 @@ def device_remarks(calls: Calls) -> Iterator[str]:
             f"device_time of {span_s * 1e6:.3g} µs a sample is mostly gaps between "
             f"launches; {way_out}"
         )
-    share = statistics.median(calls.enqueued or (0.0,))
-    if share >= HOST_BOUND:
+    share = calls.enqueue_share
+    if share is not None and share >= HOST_BOUND:
         yield (
             f"host-bound: {share:.0%} of the latency goes by before the GPU has been "
             "given all its work; device_time then follows the host"
@@ -241,5 +245,6 @@ def measure_call(
         counted=counts,
         output=output,
         remarks=(*device_remarks(calls), *odd, *output_remarks(output)),
+        enqueue_share=calls.enqueue_share,
     )
     return assemble(context, target, outcome, found), calls.result

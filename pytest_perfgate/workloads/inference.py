@@ -89,5 +89,6 @@ def measure_inference(
         counted=counts,
         output=output,
         remarks=(*device_remarks(calls), *odd, *output_remarks(output)),
+        enqueue_share=calls.enqueue_share,
     )
     return assemble(context, target, outcome, found), calls.result

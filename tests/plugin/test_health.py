@@ -107,3 +107,57 @@ def test_a_difference_of_clocks_is_no_regression(one):
     # the same in time, on the same clock: the code
     one.device({"*": slower | {"gpu": {"sm_mhz": 1980}}}, salt=1)
     assert one.run("--perfgate-runs=3:3").ret == 1
+
+
+HOST_BOUND = {"seconds": 0.001, "device": 0.5, "enqueue": 0.9, "gpu": {"sm_mhz": 1980}}
+
+
+@pytest.fixture
+def host_bound(one):
+    """A baseline of calls for which the GPU waits, and runs that differ from it."""
+    one.device({"*": HOST_BOUND})
+    one.adopt("benches")
+
+    def measure(**changes):
+        one.device({"*": HOST_BOUND | changes}, salt=1)
+        return one.run("--perfgate-runs=3:3")
+
+    one.measure = measure
+    return one
+
+
+def judged(project, metric):
+    (found,) = (
+        one
+        for one in told(project, "bench_one")["judgements"]
+        if one["metric"]["name"] == metric and one["statistic"] == "median"
+    )
+    return found
+
+
+def test_while_the_host_decides_the_gpu_s_time_is_shown(host_bound):
+    result = host_bound.measure(device=0.8)
+    assert result.ret == 0, result.stdout.str()
+    assert judged(host_bound, "latency")["gated"]
+    shown = judged(host_bound, "device_time")
+    assert not shown["gated"]
+    assert shown["comparison"]["ratio"] > 1.5
+    assert shown["remarks"][0].startswith("device_time is not gated: host-bound")
+    runs = told(host_bound, "bench_one")["runs"]
+    assert runs["enqueue_share"] == [[pytest.approx(0.9, abs=1e-3)]] * 3
+
+
+def test_what_stops_to_be_host_bound_is_gated_and_explained(host_bound):
+    result = host_bound.measure(device=0.8, enqueue=0.3)
+    assert result.ret == 1
+    assert judged(host_bound, "device_time")["verdict"]["outcome"] == "regressed"
+    said = "is host-bound no longer: 90 % → 30 % of the latency goes by before"
+    one = told(host_bound, "bench_one")
+    assert any(remark.startswith(said) for remark in one["remarks"])
+    assert said in one["explanation"][0]["text"]
+    assert "changed with it: is host-bound no longer" in result.stdout.str()
+
+
+def test_a_lower_clock_excuses_no_slower_host(host_bound):
+    assert host_bound.measure(factor=1.08, gpu={"sm_mhz": 1830}).ret == 1
+    assert told(host_bound, "bench_one")["verdict"]["outcome"] == "regressed"

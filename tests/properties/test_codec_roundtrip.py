@@ -157,6 +157,7 @@ measurements = build(
     turns=st.lists(st.integers(1, 2**40), max_size=3).map(tuple),
     profile=maybe(profiles),
     slow=maybe(slows()),
+    enqueue_share=maybe(from_zero),
 )
 twins = build(model.Twin, log_ratio=number, se=from_zero)
 
@@ -193,6 +194,7 @@ def runs(draw, known, *, min_size=0):
         ),
         device=mapping(number),
         output=mapping(from_zero),
+        enqueue_share=maybe(from_zero),
     )
     return tuple(draw(st.lists(one, min_size=min_size, max_size=4)))
 

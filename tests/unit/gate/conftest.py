@@ -49,6 +49,7 @@ class Factory:
                 "samples",
                 "device",
                 "output",
+                "enqueue_share",
             )
             if name in columns
         }

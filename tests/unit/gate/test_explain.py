@@ -38,8 +38,9 @@ def count(name, *, made="x/1", holds=TORCH, **others):
     )
 
 
-def run(device=None, output=None, **values):
+def run(device=None, output=None, *, enqueued=None, **values):
     return RunSummary(
+        enqueue_share=enqueued,
         iterations=1,
         output=output or {},
         statistics={n: {"max": RunStatistic(value=v)} for n, v in values.items()},
@@ -333,6 +334,41 @@ def test_clocks_without_a_share(before, now, judged, expected):
         SAME,
     )
     assert of_kind(found, ClueKind.CLOCK) == expected
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.9), (0.3, 0.9), (0.9, 0.3)])
+def test_a_clock_has_no_share_where_the_gpu_waits_for_the_host(shares):
+    before, now = shares
+    found = explain(
+        baseline(run({"sm_clock_mhz": 1980.0}, enqueued=before)),
+        result(
+            run({"sm_clock_mhz": 1400.0}, enqueued=now),
+            judgements=(judgement("latency", 1.0, 2.0),),
+        ),
+        SAME,
+    )
+    assert of_kind(found, ClueKind.CLOCK) == ["median SM clock: 1980 → 1400 MHz"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.3, 0.9), "became host-bound: 30 % → 90 % of the latency goes by"),
+        ((0.9, 0.3), "is host-bound no longer: 90 % → 30 % of the latency goes by"),
+        ((0.9, 0.9), None),
+        ((None, 0.9), None),
+    ],
+)
+def test_who_decides_is_named_where_it_changed(shares, said):
+    before, now = shares
+    found = explain(
+        baseline(run(enqueued=before)),
+        result(run(enqueued=now)),
+        SAME,
+    )
+    (*told,) = of_kind(found, ClueKind.BOUND)
+    expected = [] if said is None else [f"{said} before the GPU has all its work"]
+    assert told == expected
 
 
 def test_a_narrower_link_is_named():
