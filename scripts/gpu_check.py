@@ -25,6 +25,7 @@ from typing import Any
 from pytest_perfgate.api import compare
 from pytest_perfgate.errors import DeviceUnavailable
 from pytest_perfgate.measure.device import resolve_device
+from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.model import Outcome
 from pytest_perfgate.store import decode_measurement
 
@@ -49,6 +50,8 @@ SESSION_S = 60.0
 """Without so much time left, no session of the gate is begun."""
 HOST_BOUND = 0.8
 LEAST_MFU = 0.3
+FLUSHED = 1.05
+"""A sum of numbers that the cache could hold takes at least so many times as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,9 +197,23 @@ class Bench:
         for _ in range(200):
             self.tiny.add_(1)
 
-    def timed(self, call: Callable[[], object], count: int = 50) -> Any:  # noqa: ANN401 (Timed)
-        self.device.time_calls(call, count=5, inner=1)
-        return self.device.time_calls(call, count=count, inner=1)
+    def half_the_cache(self) -> Callable[[], object]:
+        """Return what adds up numbers that fill half of the L2 cache."""
+        known = self.torch.cuda.get_device_properties(self.device.name)
+        numbers = self.torch.randn(known.L2_cache_size // 8, device=self.device.name)
+        return numbers.sum
+
+    def allocated(self) -> int:
+        return int(self.torch.cuda.memory_allocated(self.device.name))
+
+    def timed(
+        self,
+        call: Callable[[], object],
+        count: int = 50,
+        flush: Flush | None = None,
+    ) -> Any:  # noqa: ANN401 (Timed)
+        self.device.time_calls(call, count=5, inner=1, flush=flush)
+        return self.device.time_calls(call, count=count, inner=1, flush=flush)
 
     def trace(self, call: Callable[[], object]) -> Any:  # noqa: ANN401 (Trace)
         from pytest_perfgate.measure.counters import trace_of
@@ -262,6 +279,21 @@ def launches(bench: Bench) -> Check:
     trace = bench.trace(bench.many_tiny)
     figures = f"{trace.kernel_launches} launches and {trace.kernels} kernels of 200"
     return holds("launches", figures, trace.kernel_launches == 200 == trace.kernels)
+
+
+def cache_flush(bench: Bench) -> Check:
+    """Add up numbers that fit into the L2 cache, hot and with it flushed."""
+    add_up = bench.half_the_cache()
+    hot_us = statistics.median(bench.timed(add_up).device_ns) / 1e3
+    held = bench.allocated()
+    with bench.device.flushing() as flush:
+        cold_us = statistics.median(bench.timed(add_up, flush=flush).device_ns) / 1e3
+    left = bench.allocated() - held
+    figures = (
+        f"a sum over half the L2 cache {hot_us:.1f} µs hot, {cold_us:.1f} µs flushed; "
+        f"{left} bytes left behind"
+    )
+    return holds("cache-flush", figures, cold_us > FLUSHED * hot_us, left == 0)
 
 
 def planted(bench: Bench, share: float) -> Check:
@@ -374,6 +406,7 @@ def all_checks(name: str, *, seconds: float, snapshot: Path | None) -> list[Chec
         ("events-graph", lambda: against_graph(bench)),
         ("host-bound", lambda: host_bound(bench)),
         ("launches", lambda: launches(bench)),
+        ("cache-flush", lambda: cache_flush(bench)),
         *(
             (f"planted-{share:.0%}", partial(planted, bench, share))
             for share in PLANTED

@@ -1,5 +1,6 @@
 """The check for machines with a GPU: its arithmetic, and what it says without one."""
 
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -146,7 +147,10 @@ def test_runs_are_read_from_what_workers_wrote(script, tmp_path):
 class Believed:
     """A bench whose GPU takes 200 µs a product, and the host 5 µs a launch."""
 
-    def __init__(self, *, planted=1.0, extra_launches=0, back=False):
+    def __init__(
+        self, *, planted=1.0, extra_launches=0, back=False, flushed=1.5, leak=0
+    ):
+        self.flushed, self.leak, self.held = flushed, leak, 77
         self.calls = {self.product: 1, self.products: 20, self.many_tiny: 200}
         self.device = self
         self.telemetry = self
@@ -170,9 +174,21 @@ class Believed:
     def begin(self, benchmark, *, run, slowdown):
         self.slowdown = slowdown * self.planted
 
-    def time_calls(self, call, *, count, inner):
+    def half_the_cache(self):
+        return self.product
+
+    def allocated(self):
+        return self.held
+
+    @contextlib.contextmanager
+    def flushing(self):
+        yield "a flush"
+        self.held += self.leak
+
+    def time_calls(self, call, *, count, inner, flush=None):
         kernels = self.calls[call]
         each_us = 2 if call == self.many_tiny else 200
+        each_us *= self.flushed if flush else 1
         launch_us = 5 * kernels
         span_us = max(launch_us, each_us * kernels) * (1 + self.slowdown)
         return Timed(
@@ -182,8 +198,8 @@ class Believed:
             enqueue_ns=[launch_us * 1000] * count,
         )
 
-    def timed(self, call, count=50):
-        return self.time_calls(call, count=count, inner=1)
+    def timed(self, call, count=50, flush=None):
+        return self.time_calls(call, count=count, inner=1, flush=flush)
 
     def trace(self, call):
         number = self.calls[call] + self.extra
@@ -212,11 +228,12 @@ def test_checks_of_a_gpu_that_is_well(script, tmp_path):
         script.host_waits(Believed()),
         script.host_bound(Believed()),
         script.launches(Believed()),
+        script.cache_flush(Believed()),
         script.planted(Believed(), 0.05),
         script.planted(Believed(), 0.10),
         script.health(Believed(), file),
     ]
-    assert [check.status for check in checks] == ["ok"] * 7, checks
+    assert [check.status for check in checks] == ["ok"] * 8, checks
     assert [each["processes"] for each in json.loads(file.read_text())] == [1, 1]
     assert "other" not in file.read_text()
 
@@ -225,11 +242,13 @@ def test_checks_of_a_gpu_that_is_not(script):
     checks = [
         script.against_profiler(Believed(extra_launches=5)),
         script.launches(Believed(extra_launches=1)),
+        script.cache_flush(Believed(flushed=1.04)),
+        script.cache_flush(Believed(leak=1)),
         script.planted(Believed(planted=0.0), 0.05),
         script.planted(Believed(planted=2.0), 0.10),
         script.health(Believed(back=True), None),
     ]
-    assert [check.status for check in checks] == ["FAILED"] * 5, checks
+    assert [check.status for check in checks] == ["FAILED"] * 7, checks
 
 
 @pytest.mark.skipif(bool(device_names()), reason="this machine has a GPU")

@@ -1,5 +1,6 @@
 """The GPU's device against a make-believe torch.cuda: order, units, refusals."""
 
+import contextlib
 import sys
 import types
 import weakref
@@ -10,6 +11,8 @@ from pytest_perfgate.errors import DeviceUnavailable, MeasurementError
 from pytest_perfgate.measure.cpu_guard import Reading, difference
 from pytest_perfgate.measure.cuda import open_cuda
 from pytest_perfgate.measure.device import open_device
+from pytest_perfgate.workloads.inference import Work, measure_inference
+from pytest_perfgate.workloads.target import Target
 
 US = 1_000
 MHZ_CYCLES_PER_NS = 2.0
@@ -118,7 +121,15 @@ class Cuda:
 def cuda(monkeypatch):
     gpu = Cuda()
     gpu.Event = type("Event", (Cuda.Event,), {"gpu": gpu})
-    torch = types.SimpleNamespace(cuda=gpu, uint8="uint8", empty=gpu.empty)
+    torch = types.SimpleNamespace(
+        cuda=gpu,
+        uint8="uint8",
+        empty=gpu.empty,
+        inference_mode=contextlib.nullcontext,
+        get_num_threads=lambda: 1,
+        Tensor=Buffer,
+        nn=types.SimpleNamespace(Parameter=Buffer),
+    )
     monkeypatch.setitem(sys.modules, "torch", torch)
     return gpu
 
@@ -234,6 +245,38 @@ def test_the_buffer_is_gone_also_where_the_benchmark_fails(cuda, device):
     with pytest.raises(KeyError), device.flushing() as flush:
         device.time_calls(failing, count=1, inner=1, flush=flush)
     assert cuda.held == 0
+
+
+def test_a_flushed_inference_from_its_first_call_to_its_memory(
+    cuda, device, make_context
+):
+    held = []  # whenever the warm-up looks at the allocator
+
+    def allocator_state():
+        held.append(cuda.held)
+        return held[-1]
+
+    def reading(*, closing):
+        del closing
+        return Reading(wall_ns=cuda.host_ns, cpu_ns=cuda.host_ns)
+
+    device.allocator_state, device.reading = allocator_state, reading
+    context = make_context(device=device, iterations=3, cache="flush")
+    measured, _ = measure_inference(
+        context,
+        Target(nodeid="b", benchmark="b"),
+        lambda: cuda.work(295 * US),
+        (),
+        Work(batch_size=6),
+    )
+    found = {series.metric.name: series.values for series in measured.samples}
+    assert found["latency"] == pytest.approx((300e-6,) * 3)
+    assert found["device_time"] == pytest.approx((300e-6,) * 3)
+    assert found["throughput"] == pytest.approx((6 / 300e-6,))
+    assert (found["peak_memory"], "device_period" in found) == ((4096,), False)
+    assert held == [2 * L2] * 4  # there already, and two calls brought nothing new
+    assert measured.health.steady
+    assert (len(cuda.buffers), cuda.held, measured.plan.cache) == (1, 0, "flush")
 
 
 @pytest.mark.parametrize("told", [{}, {"L2_cache_size": 0}])
