@@ -41,6 +41,7 @@ from pytest_perfgate.gate.evidence import (
 )
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
+from pytest_perfgate.gate.trends import why_not_steady
 from pytest_perfgate.gate.wording import runs_text, tail_text
 from pytest_perfgate.model import (
     Comparison,
@@ -54,7 +55,6 @@ from pytest_perfgate.stats.interval import Estimate, half_width, runs_needed
 from pytest_perfgate.units import format_duration, format_value
 
 OF_ROUNDS = "a quantile of rounds, each the mean of its calls, not of calls"
-_DRIFT_SHARE = 0.25
 
 
 class State(Enum):
@@ -363,27 +363,7 @@ def _hindrance(case: _Case, found: Estimate, bar: Bar) -> Verdict | None:
         return None
     if sides.health.disturbed and not gate.witness:
         return inconclusive(Reason.DISTURBED)
-    unsteady = sides.health.unsteady or _trending(sides, metric, gate)
-    if unsteady and not is_far_beyond(found, bar, case.look):
-        return inconclusive(Reason.NOT_STEADY)
+    moved = why_not_steady(sides, metric, gate)
+    if moved and not is_far_beyond(found, bar, case.look):
+        return inconclusive(Reason.NOT_STEADY, moved)
     return None
-
-
-def _trending(sides: Sides, metric: Metric, gate: Gate) -> bool:
-    """Tell whether most runs of a side drift one way, by more than a part of θ.
-
-    A neighbour that comes or goes makes a run drift too, up in one and down in
-    another: that is spread between runs, which the interval has in it. Code
-    that is not warm, or leaks, drifts the same way in most of them.
-    """
-    if gate.budget.absolute or not sides.health.drifting:
-        return False
-    allowed = gate.budget.value * _DRIFT_SHARE
-    return any(_drift_one_way(side, metric, allowed) for side in sides.both)
-
-
-def _drift_one_way(runs: Runs, metric: Metric, allowed: float) -> bool:
-    drifts = [run.drift.get(metric.name, 0.0) for run in runs]
-    up = sum(drift > allowed for drift in drifts)
-    down = sum(drift < -allowed for drift in drifts)
-    return max(up, down) > len(runs) / 2

@@ -36,8 +36,8 @@ it; without one a piece of work takes a millisecond. Every key is optional.
     says whether that run is disturbed or never steady. `disturbed_blocks`
     counts every measured block from 0, those that are repeated, too.
 `gpu`
-    Without it nobody tells of a GPU's health. `sm_mhz`, `temperature_c`,
-    `warmed_c`, `pcie_width`; `throttled` and `power_capped`, shares of the time;
+    Without it nobody tells of a GPU's health. `sm_mhz`, `last_sm_mhz` (where it
+    does not hold), `temperature_c`, `warmed_c`, `pcie_width`; `throttled` and `power_capped`, shares of the time;
     `foreign`, names of processes of others that come during the run; `lost` and
     `blind`, after so many readings. That of a run is laid over the benchmark's.
 `machine`, beside `benchmarks`

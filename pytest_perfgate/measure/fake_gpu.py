@@ -21,6 +21,8 @@ class GpuScript:
     """What the driver tells during a run."""
 
     sm_mhz: float = 1980.0
+    last_sm_mhz: float | None = None
+    """From the second look between blocks on, where it does not hold."""
     temperature_c: float = 50.0
     warmed_c: float = 0.0
     pcie_width: int = 16
@@ -68,7 +70,7 @@ class FakeGpu:
                 "hw_thermal": script.throttled * passed_s,
                 "sw_power_cap": script.power_capped * passed_s,
             },
-            sm_mhz=script.sm_mhz,
+            sm_mhz=script.sm_mhz if place < 2 else script.last_sm_mhz or script.sm_mhz,
             temperature_c=script.temperature_c + (script.warmed_c if place else 0.0),
             pcie_width=script.pcie_width,
             processes=self._processes(place) if processes else None,

@@ -14,6 +14,8 @@ from pytest_perfgate.model import Health, Reason
 
 THROTTLED_SHARE = 0.005
 """A run that was throttled for more than this share of its time is not used."""
+CLOCK_MOVED = 0.02
+"""A clock that moved by a larger share during a run is told with it."""
 WARMED_C = 15.0
 """A run during which the GPU warmed by more is disturbed."""
 
@@ -267,6 +269,7 @@ def _kept(told: Sequence[DeviceReading]) -> Iterator[tuple[str, float]]:
     ):
         if values:
             yield name, statistics.median(values)
+    yield from _moved_clock(_values(r.sm_mhz for r in at_work))
     warmths = _values(r.temperature_c for r in told)
     if warmths:
         yield "temperature_c", max(warmths)
@@ -281,6 +284,13 @@ def _kept(told: Sequence[DeviceReading]) -> Iterator[tuple[str, float]]:
     ):
         if links:
             yield name, max(links)  # it drops when nothing runs
+
+
+def _moved_clock(mhz: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """Keep where the clock began and ended, if that is not the same."""
+    if mhz and abs(mhz[-1] - mhz[0]) > CLOCK_MOVED * mhz[0]:
+        yield "sm_clock_first_mhz", mhz[0]
+        yield "sm_clock_last_mhz", mhz[-1]
 
 
 def _values(given: Iterable[float | None]) -> list[float]:

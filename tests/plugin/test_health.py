@@ -90,6 +90,51 @@ def test_nothing_unfit_is_recorded(one):
     assert not one.baseline().exists()
 
 
+def test_a_dip_of_the_clock_costs_its_run_and_no_verdict(stored):
+    dip = {"factor": 1.25, "gpu": {"throttled": 0.2, "sm_mhz": 1580}}
+    stored.device({"*": {"gpu": {}, "runs": {"2": dip}}}, salt=1)
+    result = stored.run("--perfgate-runs=3:3")
+    assert result.ret == 0, result.stdout.str()
+    one = told(stored, "bench_one")
+    assert one["verdict"]["outcome"] == "unchanged"
+    assert one["discarded"] == [
+        "run 2: throttled; hardware thermal slowdown for 20.0% of the run"
+    ]
+    values = one["runs"]["statistics"]["latency"]["median"]
+    assert [value for value, _ in values] == [pytest.approx(0.001, rel=0.02)] * 3
+
+
+def test_a_low_clock_alone_empties_no_result(one):
+    """Tiny kernels run at 59 % of the clock, and nobody throttles them."""
+    law = {"*": {"seconds": 2e-6, "gpu": {"sm_mhz": 1168}}}
+    one.device(law)
+    one.adopt("benches")
+    one.device(law, salt=1)
+    result = one.run("--perfgate-runs=3:3")
+    assert result.ret == 0, result.stdout.str()
+    found = told(one, "bench_one")
+    assert found["verdict"]["outcome"] == "unchanged"
+    assert found["discarded"] == []
+    assert len(found["runs"]["iterations"]) == 3
+
+
+def test_a_clock_that_falls_under_load_is_told_with_the_drift(one):
+    one.device({"*": {"gpu": {"sm_mhz": 1965}}})
+    one.adopt("benches", "--perfgate-iterations=900")
+    falling = [0.001 * (1 + 0.16 * step / 899) for step in range(900)]
+    law = {"values": falling, "gpu": {"sm_mhz": 1965, "last_sm_mhz": 1580}}
+    one.device({"*": law}, salt=1)
+    result = one.run("--perfgate-runs=3:3", "--perfgate-iterations=900")
+    assert result.ret == 0, result.stdout.str()
+    verdict = told(one, "bench_one")["verdict"]
+    assert (verdict["outcome"], verdict["reason"]) == ("inconclusive", "not-steady")
+    assert verdict["detail"].startswith("latency drifts by +1")
+    assert verdict["detail"].endswith(
+        "within 3 of 3 runs, while the GPU's clock went from 1965 to 1580 MHz"
+    )
+    result.stdout.fnmatch_lines(["*from 1965 to 1580 MHz*"])
+
+
 def test_a_difference_of_clocks_is_no_regression(one):
     one.device({"*": {"gpu": {"sm_mhz": 1980}}})
     one.adopt("benches")

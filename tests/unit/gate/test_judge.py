@@ -262,6 +262,32 @@ def test_what_is_not_steady_carries_no_verdict(make, baseline, flaw):
     assert slow.verdict.reason is Reason.NOT_STEADY
 
 
+def test_a_drift_is_told_with_the_clock_that_moved_with_it(make, baseline):
+    device = {"sm_clock_first_mhz": 1965.0, "sm_clock_last_mhz": 1580.0}
+    others = {"drift": {"latency": 0.14}, "device": device}
+    runs = (*make.noisy(MEDIAN, 9, **others), *make.noisy(MEDIAN, 3, seed=1))
+    assert make.judge(baseline, runs).verdict.detail == (
+        "latency drifts by +15.0 % within 9 of 12 runs, while the GPU's clock went "
+        "from 1965 to 1580 MHz"
+    )
+
+
+def test_a_baseline_that_drifts_is_named(make):
+    runs = make.noisy(MEDIAN, 10, drift={"latency": -0.05})
+    judged = make.judge(make.baseline(runs), make.noisy(MEDIAN, 12, seed=1))
+    assert judged.verdict.reason is Reason.NOT_STEADY
+    assert judged.verdict.detail == (
+        "latency drifts by -4.9 % within 10 of 10 runs of the baseline"
+    )
+
+
+def test_runs_that_never_became_steady_are_counted(make, baseline):
+    judged = make.judge(baseline, make.noisy(MEDIAN, 12, steady=False))
+    assert judged.verdict.detail == (
+        "12 of 12 runs and 0 of 10 runs of the baseline never became steady"
+    )
+
+
 def test_unless_the_whole_interval_lies_beyond_twice_the_budget(make, baseline):
     slow = make.judge(baseline, make.noisy(MEDIAN, 12, center=1.3, steady=False))
     assert slow.flagged

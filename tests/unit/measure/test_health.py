@@ -152,6 +152,8 @@ def test_what_is_kept_of_a_run():
     )
     assert found.device == {
         "sm_clock_mhz": 1950.0,
+        "sm_clock_first_mhz": 1900.0,
+        "sm_clock_last_mhz": 1950.0,
         "memory_clock_mhz": 2600.0,
         "temperature_c": 50.0,
         "power_w": 310.0,
@@ -231,3 +233,14 @@ def test_without_a_gpu_there_is_nothing_to_watch():
     watch = Watch(None)
     watch.look()
     assert watch.close() == DeviceHealth()
+
+
+def test_a_clock_that_holds_within_two_per_cent_is_one_number():
+    found = judge(*(make(float(t), sm_mhz=mhz) for t, mhz in enumerate((9, 100, 98))))
+    assert found.device == {"sm_clock_mhz": 99.0}
+    found = judge(*(make(float(t), sm_mhz=mhz) for t, mhz in enumerate((9, 100, 97))))
+    assert found.device == {
+        "sm_clock_mhz": 98.5,
+        "sm_clock_first_mhz": 100.0,
+        "sm_clock_last_mhz": 97.0,
+    }
