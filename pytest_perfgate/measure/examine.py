@@ -21,7 +21,15 @@ from pytest_perfgate.measure.health import (
 from pytest_perfgate.measure.nvml import Gpu
 from pytest_perfgate.measure.readiness import BUSY_SHARE, MARGIN_C, foreign_in
 from pytest_perfgate.measure.side_by_side import Turn
+from pytest_perfgate.measure.xid import BY_APPLICATIONS
+from pytest_perfgate.model import Reason
 
+_RESET = "reset the GPU; if they come back, have it replaced"
+_SICK = (
+    "reset it with nvidia-smi --gpu-reset, or restart the machine; if it comes back, "
+    "have the GPU replaced"
+)
+_CRASHED = "a program on the GPU crashed: the kernel's log (dmesg) says which"
 _STEAL_SHARE = 0.01
 _LOAD_SHARE = 0.25
 _GIB = 2**30
@@ -152,17 +160,23 @@ def _standing(reading: DeviceReading) -> Iterator[Finding]:
         yield _found("persistence mode", "on")
     if reading.ecc is not None:
         yield _found("ECC", "on" if reading.ecc else "off")
+    if reading.remapping:
+        yield _warned("memory rows", reading.remapping, _SICK)
     if reading.memory_errors:
         yield _warned(
             "memory errors",
             f"{reading.memory_errors} uncorrected since the driver was loaded",
-            "reset the GPU; if they come back, have it replaced",
+            _RESET,
         )
 
 
 def examine_gpu_at_work(before: DeviceReading, after: DeviceReading) -> Finding:
     """Say whether the GPU was well while the trial ran."""
     found = judge_device(before, (), after)
+    if found.unfit is Reason.DEVICE_LOST:
+        value = f"sick: {'; '.join(found.evidence)}"
+        crashed = after.xids and BY_APPLICATIONS.issuperset(after.xids)
+        return _unfit("GPU at work", value, _CRASHED if crashed else _SICK)
     if found.unfit is not None or found.disturbed:
         value = f"not well: {'; '.join(found.evidence)}"
         return _unfit("GPU at work", value, "see to cooling and to the power supply")

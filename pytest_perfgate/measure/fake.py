@@ -39,7 +39,8 @@ it; without one a piece of work takes a millisecond. Every key is optional.
     Without it nobody tells of a GPU's health. `sm_mhz`, `last_sm_mhz` (where it
     does not hold), `temperature_c`, `warmed_c`, `pcie_width`; `throttled` and `power_capped`, shares of the time;
     `foreign`, names of processes of others that come during the run; `lost` and
-    `blind`, after so many readings. That of a run is laid over the benchmark's.
+    `blind`, after so many readings; `xid`, the number of an error that the driver
+    reports once. That of a run is laid over the benchmark's.
 `machine`, beside `benchmarks`
     What the manager finds before the first run: `foreign` processes and `busy_s`
     until they are gone, `hot_s` until it has cooled, `throttled_s`, `lost`.

@@ -32,6 +32,8 @@ class GpuScript:
     lost: int | None = None
     """From so many readings on the GPU is lost."""
     blind: int | None = None
+    xid: int | None = None
+    """Reported once, after the first block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class FakeGpu:
             sm_mhz=script.sm_mhz if place < 2 else script.last_sm_mhz or script.sm_mhz,
             temperature_c=script.temperature_c + (script.warmed_c if place else 0.0),
             pcie_width=script.pcie_width,
+            xids=(script.xid,) if script.xid is not None and place == 1 else (),
             processes=self._processes(place) if processes else None,
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from pytest_perfgate.measure.xid import xid_text
 from pytest_perfgate.model import Health, Reason
 
 THROTTLED_SHARE = 0.005
@@ -88,6 +89,10 @@ class DeviceReading:
     ecc: bool | None = None
     memory_errors: int | None = None
     """Uncorrected ones since the driver was loaded."""
+    remapping: str | None = None
+    """What of its memory's rows has failed or awaits a reset; empty where nothing."""
+    xids: tuple[int, ...] | None = None
+    """Errors reported since the reading before this one."""
     persistence: bool | None = None
     pcie_generation: int | None = None
     pcie_width: int | None = None
@@ -153,22 +158,26 @@ def judge_device(
     Returns
     -------
     DeviceHealth
-        Unfit where the GPU was lost, or throttled for more than half a per
-        cent of the time, or shared; disturbed where it warmed by more than
+        Unfit where the GPU was lost or reported an error, or was throttled for
+        more than half a per cent of the time, or shared; disturbed where it warmed by more than
         15 °C or its memory failed. What only a baseline can tell (other
         clocks, a narrower link, more power cap) is the gate's to judge.
     """
     seen = (before, *between, after)
     told = [reading for reading in seen if not reading.blind and not reading.lost]
     lost = next((reading.lost for reading in seen if reading.lost), "")
+    sick = tuple(_sick(seen))
     throttled = tuple(_throttled(told))
     shared = tuple(f"{process} computed on the GPU" for process in foreign)
     upset = tuple(_upset(told))
     return DeviceHealth(
-        unfit=_unfit(lost=bool(lost), throttled=bool(throttled), shared=bool(shared)),
+        unfit=_unfit(
+            lost=bool(lost or sick), throttled=bool(throttled), shared=bool(shared)
+        ),
         disturbed=bool(upset),
         evidence=(
             *((f"the driver lost the GPU ({lost})",) if lost else ()),
+            *sick,
             *throttled,
             *shared,
             *upset,
@@ -184,6 +193,15 @@ def _unfit(*, lost: bool, throttled: bool, shared: bool) -> Reason | None:
     if throttled:
         return Reason.THROTTLED
     return Reason.BUSY if shared else None
+
+
+def _sick(seen: Sequence[DeviceReading]) -> Iterator[str]:
+    """Name each error once, with how often it was reported."""
+    numbers = [number for reading in seen for number in reading.xids or ()]
+    for number in dict.fromkeys(numbers):
+        times = numbers.count(number)
+        often = f", {times} times" if times > 1 else ""
+        yield f"the driver reported {xid_text(number)}{often}"
 
 
 def shares_of(told: Sequence[DeviceReading]) -> dict[str, float]:
@@ -231,6 +249,9 @@ def _upset(told: Sequence[DeviceReading]) -> Iterator[str]:
     errors = [r.memory_errors for r in told if r.memory_errors is not None]
     if errors and errors[-1] > errors[0]:
         yield f"{errors[-1] - errors[0]} uncorrected memory errors of the GPU"
+    rows = [r.remapping for r in told if r.remapping is not None]
+    if rows and rows[-1] and rows[-1] != rows[0]:
+        yield f"the GPU began to fail: {rows[-1]}"
 
 
 def _remarks(seen: Sequence[DeviceReading]) -> Iterator[str]:

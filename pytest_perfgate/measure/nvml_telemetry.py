@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pytest_perfgate.measure.health import DeviceReading, GpuProcess, Telemetry
 from pytest_perfgate.measure.nvml import import_binding, text_of
+from pytest_perfgate.measure.xid import XidEvents
 
 T = TypeVar("T")
 Nvml = Any
@@ -136,11 +137,12 @@ class NvmlTelemetry:
             else None
         )
         self._slice, self._gpu = handle, handle if whole is None else whole
+        self._xids = XidEvents(nvml, self._gpu)
 
     # -- asking
 
     def read(self, *, processes: bool = False) -> DeviceReading:
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"xids": self._xids.read()}
         try:
             found.update(self._quantities())  # what was told before an end stays
             if processes:
@@ -251,6 +253,7 @@ class NvmlTelemetry:
                 lambda: nvml.nvmlDeviceGetTotalEccErrors(gpu, _UNCORRECTED, _VOLATILE)
             ),
         )
+        yield "remapping", self._remapping()
         yield "persistence", self._flag(lambda: nvml.nvmlDeviceGetPersistenceMode(gpu))
         yield (
             "pcie_generation",
@@ -260,6 +263,18 @@ class NvmlTelemetry:
         yield (
             "performance_state",
             self._ask(lambda: nvml.nvmlDeviceGetPerformanceState(gpu)),
+        )
+
+    def _remapping(self) -> str | None:
+        """Say what of the memory's rows awaits a reset; empty where all is well."""
+        rows = self._ask(lambda: self._nvml.nvmlDeviceGetRemappedRows(self._gpu))
+        if rows is None:
+            return None
+        _, _, pending, failed = rows
+        if failed:
+            return "a row of its memory could not be replaced"
+        return (
+            "a row of its memory is to be replaced at the next reset" if pending else ""
         )
 
     def _flag(self, call: Callable[[], object]) -> bool | None:

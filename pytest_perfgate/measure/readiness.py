@@ -116,6 +116,8 @@ def notes_on(reading: DeviceReading) -> tuple[str, ...]:
             "persistence mode is off: the driver forgets the GPU's state between "
             "processes; nvidia-smi -pm 1 (as root) turns it on"
         )
+    if reading.remapping:
+        notes.append(f"the GPU's memory is failing: {reading.remapping}")
     if reading.mig:
         notes.append("MIG is on: neighbours on the same GPU are invisible")
     return tuple(notes)

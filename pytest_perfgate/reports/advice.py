@@ -119,7 +119,8 @@ ADVICE: dict[Reason, str] = {
     Reason.BUSY: "another process uses the device: stop it, and run again",
     Reason.THROTTLED: "the device was slowed down: see to power and cooling, run again",
     Reason.DEVICE_LOST: (
-        "the driver gave the GPU up: reset it or restart the machine, and run again"
+        "the driver gave the GPU up, or reported an error of it (XID): reset it or "
+        "restart the machine, and run again"
     ),
     Reason.WORKER_LOST: "run again; its log is in the report's folder",
     Reason.TIMED_OUT: "raise `--perfgate-timeout`, or make the benchmark shorter",

@@ -30,6 +30,7 @@ def test_a_throttled_run_is_discarded_and_made_again(stored):
         ({"throttled": 0.01}, "throttled", "hardware thermal slowdown for 1.0%"),
         ({"foreign": ["python train.py"]}, "busy", "(python train.py) computed"),
         ({"lost": 1}, "device-lost", "the driver lost the GPU (GPU is lost)"),
+        ({"xid": 94}, "device-lost", "the driver reported XID 94 (uncorrected memory"),
     ],
 )
 def test_a_device_that_does_not_recover_is_invalid(stored, gpu, reason, words):
@@ -42,6 +43,18 @@ def test_a_device_that_does_not_recover_is_invalid(stored, gpu, reason, words):
     assert one["verdict"]["detail"].startswith("4 runs not used, the last: ")
     assert words in one["verdict"]["detail"]
     assert stored.report["cost"]["waited_s"] == 5 + 10 + 20
+
+
+def test_a_run_with_an_error_of_the_gpu_is_made_again_and_counted(stored):
+    stored.device({"*": {"runs": {"2": {"gpu": {"xid": 79}}}}}, salt=1)
+    result = stored.run()
+    assert result.ret == 0, result.stdout.str()
+    one = told(stored, "bench_one")
+    assert one["verdict"]["outcome"] == "unchanged"
+    assert one["discarded"] == [
+        "run 2: device-lost; the driver reported XID 79 (it has fallen off the bus)"
+    ]
+    assert stored.report["cost"]["waited_s"] == 5
 
 
 def test_throttling_below_half_a_per_cent_is_no_reason(stored):

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, INVALID = 2, UNSUPPORTED = 3, DENIED = 4, NOT_FOUND = 6, SMALL = 7 };
+enum { OK = 0, INVALID = 2, UNSUPPORTED = 3, DENIED = 4, NOT_FOUND = 6, SMALL = 7, TIMEOUT = 10 };
 typedef void *Device;
 typedef union { double d; unsigned int ui; unsigned long long ull; } Value;
 typedef struct {
@@ -279,6 +279,76 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned int *count, 
 #endif
     (void)device;
     return processes(count, found);
+}
+
+/* STUB_ROWS: 1 pending, 2 failed; not supported where empty */
+int nvmlDeviceGetRemappedRows(
+    Device device, unsigned int *fixed, unsigned int *lost, unsigned int *pending,
+    unsigned int *failed
+) {
+    const char *given = getenv("STUB_ROWS");
+    (void)device;
+    if (given && !*given) return UNSUPPORTED;
+    *fixed = *lost = 0;
+    *pending = number("STUB_ROWS", 0) == 1;
+    *failed = number("STUB_ROWS", 0) == 2;
+    return OK;
+}
+
+/* STUB_XID: errors with commas, one an event, all of them at the STUB_XID_ATth
+   reading; STUB_EVENTS: the kinds of events there are, and STUB_EVENT_FAIL what
+   waiting for one answers instead */
+typedef struct {
+    Device device;
+    unsigned long long type, data;
+    unsigned int gi, ci;
+} Event;
+static const char *reported;
+static int emptied, registered;
+int nvmlDeviceGetSupportedEventTypes(Device device, unsigned long long *kinds) {
+    const char *given = getenv("STUB_EVENTS");
+    (void)device;
+    if (given && !*given) return UNSUPPORTED;
+    *kinds = (unsigned long long)number("STUB_EVENTS", 0x1f);
+    return OK;
+}
+int nvmlEventSetCreate(void **events) {
+    *events = (void *)&registered;
+    return OK;
+}
+int nvmlDeviceRegisterEvents(Device device, unsigned long long kinds, void *events) {
+    if (number("STUB_NO_EVENTS", 0)) return DENIED;
+    registered = kinds == 8 && events == (void *)&registered && (long)device < 100;
+    return registered ? OK : INVALID;
+}
+static int wait_event(void *events, Event *event, unsigned int milliseconds) {
+    if (events != (void *)&registered || !registered || milliseconds) return INVALID;
+    if (number("STUB_EVENT_FAIL", OK)) return (int)number("STUB_EVENT_FAIL", OK);
+    if (!reported && emptied + 1 >= number("STUB_XID_AT", 1)) reported = getenv("STUB_XID");
+    if (!reported || !*reported) {
+        emptied++;
+        return TIMEOUT;
+    }
+    char *end;
+    event->device = (Device)1;
+    event->type = 8;
+    event->data = strtoull(reported, &end, 10);
+    reported = *end ? end + 1 : end;
+    return OK;
+}
+#ifndef OLD
+int nvmlEventSetWait_v2(void *events, Event *event, unsigned int milliseconds) {
+    return wait_event(events, event, milliseconds);
+}
+#endif
+int nvmlEventSetWait(void *events, Event *event, unsigned int milliseconds) {
+    return wait_event(events, event, milliseconds);
+}
+int nvmlEventSetFree(void *events) {
+    const char *path = getenv("STUB_FREED"); /* a file that comes to be */
+    FILE *freed = path && events == (void *)&registered ? fopen(path, "w") : NULL;
+    if (freed) fclose(freed);
+    return OK;
 }
 
 /* what would change a machine is written down, for the tests to see */

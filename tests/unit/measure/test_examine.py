@@ -140,6 +140,36 @@ def test_a_gpu_at_work():
     assert examine_gpu_at_work(reading(0.0), reading(1.0, blind="gone")).state == "warn"
 
 
+@pytest.mark.parametrize(
+    ("xids", "advice"),
+    [
+        ((79,), "have the GPU replaced"),
+        ((31,), "a program on the GPU crashed"),
+        ((31, 79), "have the GPU replaced"),
+    ],
+)
+def test_a_gpu_with_an_error_at_work(xids, advice):
+    before, after = DeviceReading(time_s=0.0), DeviceReading(time_s=1.0, xids=xids)
+    found = examine_gpu_at_work(before, after)
+    assert found.state == "unfit"
+    assert found.value.startswith(f"sick: the driver reported XID {xids[0]} (")
+    assert advice in found.advice
+
+
+def test_a_gpu_lost_at_work():
+    found = examine_gpu_at_work(
+        DeviceReading(time_s=0.0), DeviceReading(time_s=1.0, lost="GPU is lost")
+    )
+    assert found.value == "sick: the driver lost the GPU (GPU is lost)"
+    assert "nvidia-smi --gpu-reset" in found.advice
+
+
+def test_memory_that_fails_is_warned_of(look):
+    found = look(rows=2)["memory rows"]
+    assert found["state"] == "warn"
+    assert found["value"] == "a row of its memory could not be replaced"
+
+
 @pytest.fixture
 def bare(monkeypatch):
     monkeypatch.setattr(examine, "cpu_model", lambda: "CPU X")

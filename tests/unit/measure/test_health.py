@@ -97,6 +97,44 @@ def test_a_lost_gpu_outweighs_all():
     assert "thermal" in found.evidence[1]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_error_of_the_gpu_makes_a_run_worthless(place):
+    readings = [make(float(at), xids=()) for at in range(3)]
+    readings[place] = make(float(place), xids=(48, 79, 48))
+    found = judge(*readings)
+    assert found.unfit == "device-lost"
+    first, second = found.evidence
+    assert first == (
+        "the driver reported XID 48 (memory error of two bits, which cannot be "
+        "corrected), 2 times"
+    )
+    assert second == "the driver reported XID 79 (it has fallen off the bus)"
+
+
+def test_no_error_and_no_word_of_errors_are_both_well():
+    assert judge(make(0.0, xids=()), make(1.0, xids=None)).unfit is None
+
+
+def test_an_error_is_told_though_the_gpu_is_lost_or_silent_then():
+    found = judge(make(0.0), make(1.0, xids=(79,), lost="GPU is lost"))
+    assert found.evidence == (
+        "the driver lost the GPU (GPU is lost)",
+        "the driver reported XID 79 (it has fallen off the bus)",
+    )
+    found = judge(make(0.0), make(1.0, xids=(79,), blind="Unknown Error"))
+    assert found.unfit == "device-lost"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "disturbed"),
+    [("", "a row", True), ("a row", "a row", False), (None, None, False)],
+)
+def test_memory_that_begins_to_fail_disturbs(first, last, disturbed):
+    found = judge(make(0.0, remapping=first), make(1.0, remapping=last))
+    assert found.disturbed is disturbed
+    assert found.evidence == (("the GPU began to fail: a row",) * disturbed)
+
+
 def test_others_on_the_gpu():
     found = judge(make(0.0), make(1.0), foreign=(GpuProcess(pid=7, name="train"),))
     assert found.unfit == "busy"

@@ -79,6 +79,8 @@ def test_everything_is_told(read):
         "mig": False,
         "ecc": True,
         "memory_errors": 0,
+        "remapping": "",
+        "xids": [],
         "persistence": True,
         "pcie_generation": 5,
         "pcie_width": 16,
@@ -159,6 +161,51 @@ def test_a_slice_is_read_from_its_whole_gpu(read):
     assert told["mig"] is True
     assert told["sm_mhz"] == 1980
     assert told["busy_share"] is None
+
+
+def test_an_error_that_the_driver_reports_is_told_once(read, tmp_path):
+    freed = tmp_path / "freed"
+    told = read(times=3, xid="79,63", xid_at=2, freed=freed)
+    assert [reading["xids"] for reading in told] == [[], [79, 63], []]
+    assert freed.exists()  # at the process's end
+
+
+def test_errors_of_a_slice_are_those_of_its_whole_gpu(read):
+    assert read("MIG-0", slices=1, mig=1, xid=94)["xids"] == [94]
+
+
+def test_a_gpu_that_reports_without_end_ends_no_reading(read):
+    assert len(read(xid=",".join(["79"] * 50))["xids"]) == 32
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        {"events": ""},  # a virtual GPU
+        {"events": 0x7},  # no such kind
+        {"no_events": 1},
+        {"event_fail": 999},
+        {"old": True},  # the library lacks what the binding asks for
+    ],
+)
+def test_where_errors_are_not_reported_nothing_is_told(read, says):
+    for told in read(times=2, xid=79, **says):
+        assert told["xids"] is None
+        assert not told["blind"]
+        assert told["sm_mhz"] == 1980
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (0, ""),
+        (1, "a row of its memory is to be replaced at the next reset"),
+        (2, "a row of its memory could not be replaced"),
+        ("", None),
+    ],
+)
+def test_rows_of_memory_that_fail(read, rows, said):
+    assert read(rows=rows)["remapping"] == said
 
 
 @pytest.mark.parametrize(

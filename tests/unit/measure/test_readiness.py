@@ -73,9 +73,13 @@ def test_a_lost_gpu_is_not_waited_for():
 
 
 def test_what_is_only_noted():
-    found, _ = wait(make(blind="No driver", persistence=False, mig=True))
+    reading = make(
+        blind="No driver", persistence=False, mig=True, remapping="a row failed"
+    )
+    found, _ = wait(reading)
     assert found.obstacle is None
-    blind, persistence, mig = found.notes
+    blind, persistence, rows, mig = found.notes
+    assert rows == "the GPU's memory is failing: a row failed"
     assert blind == "nobody watches the GPU: No driver"
     assert "nvidia-smi -pm 1" in persistence
     assert mig == "MIG is on: neighbours on the same GPU are invisible"
