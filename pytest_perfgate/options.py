@@ -269,7 +269,13 @@ MARKER_ONLY: tuple[tuple[str, str], ...] = (
     ("metrics", "a tuple of the metrics to judge; without it all that have a budget"),
     ("gate", "False: measure and show, never fail the build"),
     ("isolate", "True: a process of its own in every run"),
-    ("inner_loop", "calls for each sample, for functions of less than a microsecond"),
+    (
+        "inner_loop",
+        (
+            "calls for each sample, for functions of less than a microsecond; else one, "
+            "or as many as a GPU needs that is done with one in under 50 microseconds"
+        ),
+    ),
     (
         "cache",
         (

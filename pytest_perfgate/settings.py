@@ -97,7 +97,7 @@ class ItemSettings:
     warmup: int | None
     timeout_s: float
     seed: int
-    inner_loop: int
+    inner_loop: int | None
     cache: str = HOT
 
     def keeps(self, plan: Plan) -> bool:
@@ -116,7 +116,7 @@ class ItemSettings:
         return (
             self.iterations in {None, plan.iterations}
             and self.warmup in {None, plan.warmup}
-            and self.inner_loop == plan.inner_loop
+            and self.inner_loop in {None, plan.inner_loop}
         )
 
     anchor_budget: Mapping[str, str] | str | None = None
@@ -367,7 +367,7 @@ def _overlaid(
         warmup=pick("warmup", _warm, settings.warmup),
         timeout_s=pick("timeout", _seconds, settings.timeout_s),
         seed=pick("seed", _seed, settings.seed),
-        inner_loop=pick("inner_loop", _whole, 1),
+        inner_loop=pick("inner_loop", _whole, None),
         cache=_cache(given),
     )
 

@@ -202,7 +202,7 @@ class Worker:
         given = {
             "iterations": own.iterations is not None,
             "warm-up": own.warmup != self._settings.warmup or own.warmup is not None,
-            "inner loop": own.inner_loop != 1,
+            "inner loop": own.inner_loop is not None,
             "cache": own.cache != HOT,
         }
         told = ", ".join(name for name, is_given in given.items() if is_given)

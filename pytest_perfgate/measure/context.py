@@ -18,7 +18,7 @@ class Agreement:
     per_turn: int
     """Iterations in a turn; the last turn has what is left."""
     inner_loop: int | None = None
-    """Calls of an iteration, where a round of pytest-benchmark has found them out."""
+    """Calls of an iteration; None only from an older version's side."""
 
 
 class Pair(Protocol):
@@ -49,7 +49,9 @@ class MeasureContext:
     iterations: int | None
     warmup: int | None
     """Calls before the first measured one; None finds out when it is steady."""
-    inner_loop: int
+    inner_loop: int | None
+    """Calls of an iteration; None where nobody says, and one is enough unless it
+    is over too soon for a device with events."""
     plans: Mapping[str, Plan]
     """Stored plans by benchmark id: they govern iterations, warm-up, inner loop."""
     slowdown: float
@@ -62,7 +64,7 @@ class MeasureContext:
     """Iterations by benchmark id, where an earlier run of this session, not a
     stored plan, found out how many: every run of a session has as many."""
     calibrated_inner: Mapping[str, int] = field(default_factory=dict)
-    """Likewise the calls of an iteration, where it is a round of pytest-benchmark."""
+    """Likewise the calls of an iteration."""
     counting: bool = True
     """Take counts once a benchmark's timing is over."""
     breaks: BreakBook = field(default_factory=BreakBook)

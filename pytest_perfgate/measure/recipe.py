@@ -3,13 +3,13 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import Agreement, MeasureContext, Pair
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.warming import MOST
-from pytest_perfgate.model import HOT, Plan
+from pytest_perfgate.model import HOT
 
 BLOCK_S = 0.25
 TURN_S = 0.02
@@ -32,6 +32,8 @@ class Recipe:
     warmup: int | None
     inner_loop: int
     max_time_s: float
+    lengthens: bool = False
+    """Nothing says how many calls an iteration has: more than one where it needs to."""
     fewest: int = FEWEST
     for_p99: int | None = None
     """Iterations that P99 needs; None where nobody wants it."""
@@ -53,7 +55,7 @@ class Recipe:
                     f"{said} means nothing for {kind}; "
                     "leave it out, it is for plain calls and inference"
                 )
-        return self
+        return replace(self, lengthens=False)
 
 
 def recipe(
@@ -63,14 +65,15 @@ def recipe(
     enough = math.ceil(FOR_P99 / samples_per_iteration)
     stored = context.plans.get(benchmark)
     own = context.calibrated.get(benchmark, context.iterations)
-    if context.pair is not None:
-        agreed = context.pair.begin(benchmark)
-        if agreed is not None:
-            return _agreed(context, context.pair, agreed, stored)
+    agreed = context.pair.begin(benchmark) if context.pair else None
+    inner_loop = _inner_loop(context, benchmark, agreed)
+    if agreed is not None:
+        return _agreed(context, agreed, inner_loop or 1)
     return Recipe(
         iterations=stored.iterations if stored else own,
         warmup=stored.warmup if stored else context.warmup,
-        inner_loop=stored.inner_loop if stored else context.inner_loop,
+        inner_loop=inner_loop or 1,
+        lengthens=inner_loop is None,
         max_time_s=context.max_time_s,
         for_p99=enough if context.wants_p99 else None,
         pair=context.pair,
@@ -78,16 +81,28 @@ def recipe(
     )
 
 
-def _agreed(
-    context: MeasureContext, pair: Pair, agreed: Agreement, stored: Plan | None
-) -> Recipe:
+def _inner_loop(
+    context: MeasureContext, benchmark: str, agreed: Agreement | None
+) -> int | None:
+    """Say how many calls an iteration has; None where nothing has settled it."""
+    stored = context.plans.get(benchmark)
+    if stored is not None:
+        return stored.inner_loop
+    if agreed is not None and agreed.inner_loop is not None:
+        return agreed.inner_loop
+    if context.inner_loop is not None:
+        return context.inner_loop
+    return context.calibrated_inner.get(benchmark)
+
+
+def _agreed(context: MeasureContext, agreed: Agreement, inner_loop: int) -> Recipe:
     """Measure as the side did that came first."""
     return Recipe(
         iterations=agreed.iterations,
         warmup=agreed.warmup,
-        inner_loop=stored.inner_loop if stored else context.inner_loop,
+        inner_loop=inner_loop,
         max_time_s=context.max_time_s,
-        pair=pair,
+        pair=context.pair,
         per_turn=agreed.per_turn,
         cache=context.cache,
     )
@@ -121,12 +136,14 @@ def calibrate(recent: Sequence[int], wanted: Recipe) -> int:
     -------
     int
         As many as fill the wanted time, between ten and five thousand; raised
-        to what P99 needs where that takes no more than three times as long.
+        to what P99 needs where that takes no more than three times as long, and
+        where an iteration is one call: means of several have no P99.
     """
     typical_s = max(statistics.median(recent), 1) / 1e9
     filling = math.ceil(wanted.max_time_s / typical_s)
     chosen = min(max(filling, wanted.fewest), MOST)
     affordable = P99_PATIENCE * wanted.max_time_s / typical_s
-    if wanted.for_p99 and chosen < wanted.for_p99 <= affordable:
-        return wanted.for_p99
+    needed = wanted.for_p99 if wanted.inner_loop == 1 else None
+    if needed and chosen < needed <= affordable:
+        return needed
     return chosen

@@ -26,6 +26,7 @@ from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.garbage import Garbage, quiet_garbage
 from pytest_perfgate.measure.health import Watch
+from pytest_perfgate.measure.lengthening import Calls, lengthen
 from pytest_perfgate.measure.recipe import Recipe, block_of, calibrate, each_ns, turn_of
 from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.measure.slow import BlockEvidence, slow_iterations
@@ -106,6 +107,7 @@ def schedule(
     *,
     inner: Inner | None = None,
     flush: Flush | None = None,
+    calls: Calls | None = None,
 ) -> Schedule:
     """Ask for a warm-up and then for blocks, and judge what came back.
 
@@ -113,10 +115,13 @@ def schedule(
     ----------
     inner : what of the code under test has to rest while it is measured
     flush : what flushes the cache before each iteration, where it is
+    calls : what makes the iterations, where an iteration may become several calls
     """
     warm = yield from warm_up(
         device, inner, warmup=wanted.warmup, max_time_s=wanted.max_time_s
     )
+    if wanted.lengthens and calls is not None:
+        wanted, warm = yield from lengthen(wanted, warm, calls)
     recent, warmup = warm.recent, warm.calls
     if wanted.pair is not None:
         wanted = yield from _agree(wanted, wanted.pair, recent, warmup, flush)
@@ -206,7 +211,14 @@ def _agree(
     recent = recent or (yield Request(count=1, measured=False))
     total = wanted.iterations or calibrate(recent, wanted)
     fitting = turn_of(total, each_ns(recent, flush) / 1e9)
-    pair.agree(Agreement(iterations=total, warmup=warmup, per_turn=fitting))
+    pair.agree(
+        Agreement(
+            iterations=total,
+            warmup=warmup,
+            per_turn=fitting,
+            inner_loop=wanted.inner_loop,
+        )
+    )
     return replace(wanted, iterations=total, per_turn=fitting)
 
 

@@ -4,7 +4,7 @@ import functools
 import inspect
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +13,12 @@ from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, Pipelined
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.garbage import quiet_garbage
+from pytest_perfgate.measure.lengthening import (
+    MOST_CALLS,
+    SHORTEST_SPAN_S,
+    TRIED,
+    calls_needed,
+)
 from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, TURN_S, recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
@@ -35,8 +41,6 @@ from pytest_perfgate.workloads.assembly import (
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
-SHORTEST_SPAN_S = 50e-6
-"""Below it events measure the gaps between launches."""
 SPANNED = 0.5
 """A span below this share of what the kernels took has not spanned them."""
 MOST_QUEUED = 1000
@@ -90,6 +94,8 @@ class Calls:
     enqueued: list[float] = field(default_factory=list)
     """The share of each latency after which all work was handed over."""
     result: object = None
+    spans_ns: Sequence[float] | None = None
+    """Of the last iterations before the measured ones, the cold call's apart."""
 
     def __call__(self, request: Request) -> list[int]:
         self.result = None  # it shall not lie beside the next one
@@ -100,7 +106,9 @@ class Calls:
             self.call, count=request.count, inner=self.inner, flush=self.flush
         )
         self.result = timed.result
-        if request.measured and timed.device_ns is not None:
+        if timed.device_ns is not None and not request.measured:
+            self._warm(timed.device_ns)
+        elif timed.device_ns is not None:
             self.device_s += (span / self.inner / 1e9 for span in timed.device_ns)
             pairs = zip(timed.enqueue_ns or (), timed.host_ns, strict=False)
             self.enqueued += (handed / max(whole, 1) for handed, whole in pairs)
@@ -110,6 +118,11 @@ class Calls:
     def enqueue_share(self) -> float | None:
         """That of the median call; None where the device does not tell."""
         return statistics.median(self.enqueued) if self.enqueued else None
+
+    def _warm(self, spans_ns: Sequence[float]) -> None:
+        """Keep the last few; the first request of all is the cold call."""
+        cold = self.spans_ns is None
+        self.spans_ns = () if cold else (*(self.spans_ns or ()), *spans_ns)[-TRIED:]
 
     def again(self) -> object:
         """Call once more, untimed, with no earlier result in memory."""
@@ -127,9 +140,10 @@ def run_calls(
     device.begin(target.benchmark, run=context.run, slowdown=context.slowdown)
     with device.flushing() if wanted.cache == FLUSH else nullcontext() as flush:
         if flush is not None:
-            wanted = replace(wanted, inner_loop=1)  # whatever was once recorded
+            # whatever was once recorded, and however short: the second would be hot
+            wanted = replace(wanted, inner_loop=1, lengthens=False)
         calls = Calls(device=device, call=call, inner=wanted.inner_loop, flush=flush)
-        outcome = drive(schedule(device, wanted, flush=flush), calls)
+        outcome = drive(schedule(device, wanted, flush=flush, calls=calls), calls)
     if outcome.cache != wanted.cache:
         text = f"cache={wanted.cache!r} means nothing on {device.name}: measured hot"
         outcome = replace(outcome, remarks=(*outcome.remarks, text))
@@ -182,22 +196,41 @@ def period_samples(target: Target, piped: Pipelined | None) -> tuple[Samples, ..
     return (samples(DEVICE_PERIOD, periods, where=target.benchmark),)
 
 
-def device_remarks(calls: Calls) -> Iterator[str]:
-    """Say where the time between events is not what it seems."""
-    if not calls.device_s:
-        return
-    span_s = statistics.median(calls.device_s) * calls.inner
-    if span_s < SHORTEST_SPAN_S:
-        needed = math.ceil(calls.inner * 4 * SHORTEST_SPAN_S / max(span_s, 1e-9))
-        way_out = (
-            f"inner_loop={min(needed, MOST_QUEUED)} would make it long enough"
-            if calls.flush is None
-            else "one call a sample is what a flushed cache allows"
+def sample_remarks(
+    context: MeasureContext, target: Target, calls: Calls
+) -> Iterator[str]:
+    """Say what a sample is where it is not one call, or where it is too short."""
+    if calls.inner > 1:
+        yield (
+            f"no P99: a sample is the mean of {calls.inner:,} calls "
+            "(inner_loop=1 takes them one by one)"
         )
+    span_s = statistics.median(calls.device_s or (math.inf,)) * calls.inner
+    if span_s < SHORTEST_SPAN_S:
         yield (
             f"device_time of {span_s * 1e6:.3g} µs a sample is mostly gaps between "
-            f"launches; {way_out}"
+            f"launches; {_way_out(context, target, calls, span_s)}"
         )
+
+
+def _way_out(
+    context: MeasureContext, target: Target, calls: Calls, span_s: float
+) -> str:
+    if calls.flush is not None:
+        return "one call a sample is what a flushed cache allows"
+    if calls.inner >= MOST_CALLS:
+        return "and there is no making it long enough"
+    if context.inner_loop is None and target.benchmark in context.plans:
+        return (
+            f"the stored plan has inner_loop={calls.inner}, and "
+            "--perfgate-update records one that makes it long enough"
+        )
+    needed = calls_needed(span_s, inner=calls.inner)
+    return f"inner_loop={needed} would make it long enough"
+
+
+def device_remarks(calls: Calls) -> Iterator[str]:
+    """Say where the time between events is not what it seems."""
     share = calls.enqueue_share
     if share is not None and share >= HOST_BOUND:
         yield (
@@ -244,7 +277,12 @@ def measure_call(
         workload=workload_digest("call", *args, **kwargs),
         counted=counts,
         output=output,
-        remarks=(*device_remarks(calls), *odd, *output_remarks(output)),
+        remarks=(
+            *sample_remarks(context, target, calls),
+            *device_remarks(calls),
+            *odd,
+            *output_remarks(output),
+        ),
         enqueue_share=calls.enqueue_share,
     )
     return assemble(context, target, outcome, found), calls.result

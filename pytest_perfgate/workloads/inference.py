@@ -26,6 +26,7 @@ from pytest_perfgate.workloads.call import (
     period_samples,
     queued,
     run_calls,
+    sample_remarks,
 )
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
@@ -88,7 +89,12 @@ def measure_inference(
         batch_size=work.batch_size,
         counted=counts,
         output=output,
-        remarks=(*device_remarks(calls), *odd, *output_remarks(output)),
+        remarks=(
+            *sample_remarks(context, target, calls),
+            *device_remarks(calls),
+            *odd,
+            *output_remarks(output),
+        ),
         enqueue_share=calls.enqueue_share,
     )
     return assemble(context, target, outcome, found), calls.result

@@ -432,6 +432,20 @@ def test_rounds_of_pytest_benchmark_are_judged_in_pairs(repository, monkeypatch)
     assert len({(m.plan.iterations, m.plan.inner_loop, m.turns) for m in found}) == 1
 
 
+def test_both_sides_take_as_many_calls_for_a_sample(repository):
+    """The slower one alone would settle for ten."""
+    short = {"seconds": 2.05e-5, "device": 0.5}
+    repository.project.device({"*": PACE["*"] | short})
+    repository.library(2.0)
+    repository.commit()
+    result = repository.against()
+    assert repository.outcomes[ONE] == ("regressed", "confirmed")
+    assert result.ret == 1
+    found = [m for m in repository.project.measurements() if m.benchmark == ONE]
+    assert len({(m.plan.inner_loop, m.plan.iterations) for m in found}) == 1
+    assert found[0].plan.inner_loop in {10, 20}  # of whichever side came first
+
+
 PORT = """
 import pytest, socket
 

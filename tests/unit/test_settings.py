@@ -128,7 +128,7 @@ def test_an_empty_value_of_the_command_line_is_refused(settings, name):
 
 def test_without_a_marker_the_sessions_values_hold(settings):
     own = item_settings(marked(), settings("--perfgate-iterations=9"))
-    assert (own.iterations, own.max_time_s, own.inner_loop) == (9, 3.0, 1)
+    assert (own.iterations, own.max_time_s, own.inner_loop) == (9, 3.0, None)
     assert (own.gate, own.isolate, own.metrics) == (True, False, None)
     assert (own.budget, own.limit) == (None, None)
 

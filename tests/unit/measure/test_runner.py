@@ -138,7 +138,7 @@ def test_turns_last_twenty_milliseconds_and_are_handed_over(measure, make_other_
     assert perform.measured == [4] * 25
     assert outcome.turns == (4,) * 25
     assert other.turns == 26  # before each, and after the last
-    assert other.agreed == Agreement(iterations=100, warmup=5, per_turn=4)
+    assert other.agreed == Agreement(iterations=100, warmup=5, per_turn=4, inner_loop=1)
 
 
 def test_short_runs_have_turns_enough_to_compare(measure, make_other_side):
@@ -158,7 +158,7 @@ def test_a_pair_without_warm_up_looks_once_at_what_it_takes(measure, make_other_
     other = make_other_side()
     outcome, perform = measure(make_recipe(warmup=0, pair=other), seconds=0.01)
     assert perform.unmeasured == [1]
-    assert other.agreed == Agreement(iterations=100, warmup=0, per_turn=2)
+    assert other.agreed == Agreement(iterations=100, warmup=0, per_turn=2, inner_loop=1)
     assert outcome.iterations == 100
 
 
