@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 MOST_ARRAYS = 8
 MOST_ELEMENTS = 2**24
 """Of a larger array the type and the shape have to do."""
@@ -61,7 +59,11 @@ def _members(found: object) -> Iterator[tuple[object, object]]:
 
 
 def _is_array(found: object) -> bool:
-    return isinstance(found, np.ndarray) and found.dtype.kind in "biufc"
+    """Tell whether it is an array of numbers; who never imported numpy has none."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(found, numpy.ndarray):
+        return False
+    return found.dtype.kind in "biufc"
 
 
 def _is_tensor(found: Any) -> bool:  # noqa: ANN401 (whatever came out)
@@ -77,8 +79,8 @@ def _magnitude(array: Any) -> float:  # noqa: ANN401 (numpy's or torch's)
     count = math.prod(array.shape)
     if not 0 < count <= MOST_ELEMENTS:
         return 0.0
-    if isinstance(array, np.ndarray):
-        return float(np.abs(array.astype(np.complex128, copy=False)).mean())
+    if _is_array(array):
+        return float(abs(array.astype(complex, copy=False)).mean())
     torch = sys.modules["torch"]
     wide = array.detach()
     if not (wide.is_complex() or wide.dtype is torch.float64):
