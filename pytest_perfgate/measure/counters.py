@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_perfgate.errors import MeasurementError
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.flops import Flops
@@ -26,6 +27,7 @@ from pytest_perfgate.measure.operators import (
 )
 from pytest_perfgate.measure.peaks import utilisation
 from pytest_perfgate.measure.profile import profile_of
+from pytest_perfgate.measure.threads import watching_threads
 from pytest_perfgate.measure.traces import (
     CALL,
     CPU_MEMORY,
@@ -70,6 +72,15 @@ MFU = Metric(
     better=Better.HIGHER,
     definition="flops-over-dense-peak/1",
 )
+_ASIDE = (
+    "other threads worked during the call: what torch does in them is in no count of "
+    "operators, reads, memory or operations"
+)
+_UNWATCHED = (
+    "launches, waits and copies were not counted: torch's profiler was told nothing of "
+    "the GPU, not even of our own wait; the driver may keep its counters to root "
+    "(NVreg_RestrictProfilingToAdminUsers), or another profiler has them"
+)
 _ON_CPU = {"syncs": "host-reads/1"}
 """Where a count has another meaning without a GPU."""
 
@@ -99,6 +110,10 @@ class Counted:
 
 
 NOTHING = Counted()
+
+
+class ProfilerTaken(MeasurementError):
+    """The call has used torch's profiler itself, and ended what ours had begun."""
 
 
 def take_counts(occasion: Occasion) -> Counted:
@@ -142,20 +157,23 @@ class _Counting:
     occasion: Occasion
     remarks: list[str] = field(default_factory=list)
     retries: list[int] = field(default_factory=list)
+    aside: bool = False
+    """Other threads worked during the call."""
 
     def all(self) -> Counted:
         for _ in range(SETTLED - self.occasion.made):
             self._call()
         operators = [self._operators()] if can_count() else []
         if operators and not operators[0].total and self._surely_nothing():
-            return NOTHING
+            return self._nothing()
         operators += [self._operators() for _ in operators]
         traces = self._traces(max((one.total for one in operators), default=0))
         counts = self._of_operators(operators) | self._of_traces(traces)
         if not any(value for pair in counts.values() for value in pair):
-            return NOTHING
+            return self._nothing()
         counts["recompiles"] = (self.occasion.recompiles,) * 2
         flops = self._flops(operators, traces, counts)
+        self.remarks += [_ASIDE] if self.aside else []
         unstable = sorted(name for name, (one, two) in counts.items() if one != two)
         self.remarks += [
             f"{name} is unstable: {min(counts[name]):,} and {max(counts[name]):,}"
@@ -169,6 +187,10 @@ class _Counting:
             remarks=tuple(self.remarks),
             profile=profile_of(traces) if traces else None,
         )
+
+    def _nothing(self) -> Counted:
+        """Say that nothing was seen only where there was nothing to be seen."""
+        return Counted(remarks=(_ASIDE,)) if self.aside else NOTHING
 
     def _surely_nothing(self) -> bool:
         """Whether no operator means no part in torch: a compiled function has none."""
@@ -185,7 +207,9 @@ class _Counting:
         self.occasion.device.synchronize()
 
     def _operators(self) -> Dispatched:
-        found = dispatched(self.occasion.call)
+        with watching_threads() as others:
+            found = dispatched(self.occasion.call)
+        self.aside = self.aside or others.worked
         self.occasion.device.synchronize()
         return found
 
@@ -196,8 +220,12 @@ class _Counting:
                 f"more than {MOST_OPERATORS:,}"
             )
             return []
-        # the first only warms the profiler, and tells it of memory freed later
-        return [self._trace() for _ in range(1 + 2)][1:]
+        try:
+            # the first only warms the profiler, and tells it of memory freed later
+            return [self._trace() for _ in range(1 + 2)][1:]
+        except ProfilerTaken as taken:
+            self.remarks.append(f"no trace was made: {taken}")
+            return []
 
     def _trace(self) -> Trace:
         before = self._retries()
@@ -238,6 +266,8 @@ class _Counting:
                 counts["ops_eager"] = (again.total,) * 2
         if any(trace.driven for trace in traces) and not compiled:
             one.unknown["kernels launched by the driver, such as Triton's"] += 1
+        if self.aside:
+            one.unknown["what other threads do"] += 1
         if one.unknown:
             self._explain(f"no formula for {', '.join(sorted(one.unknown))}")
             return None
@@ -283,6 +313,8 @@ class _Counting:
             return {}
         one, two = (self._of_trace(trace) for trace in traces)
         found = {name: (one[name], two[name]) for name in one if name in two}
+        if self._on_gpu and not any(trace.watched for trace in traces):
+            self.remarks.append(_UNWATCHED)
         if self._on_gpu:
             found["allocation_retries"] = self.retries[-2], self.retries[-1]
         return found
@@ -300,7 +332,9 @@ class _Counting:
             )
         else:
             found["graph_breaks"] = breaks
-        return found | (_of_gpu(trace) if self._on_gpu else _of_cpu(trace))
+        if not self._on_gpu:
+            return found | _of_cpu(trace)
+        return found | (_of_gpu(trace) if trace.watched else {})
 
     def _series(self, name: str, pair: tuple[int, int]) -> Samples:
         kind = "cuda" if self._on_gpu else "cpu"
@@ -348,11 +382,17 @@ def trace_of(
     ----------
     wait : waits for the device, once the call is over: a wait that is not its own
 
+    Raises
+    ------
+    ProfilerTaken
+        The call has begun or ended a profile of its own.
+
     Notes
     -----
     The profiler's inner part is used: the outer one imports torch's compiler,
     which takes seconds, and which the code under test may well do without.
     """
+    import torch
     from torch.autograd import profiler
     from torch.profiler import ProfilerActivity, supported_activities
 
@@ -368,6 +408,11 @@ def trace_of(
         with profiler.record_function(CALL):
             call()
         wait()
+        ours = torch.autograd._profiler_enabled()  # noqa: SLF001 (nothing else tells)
+    if not ours:  # reading what is not there would end the process
+        raise ProfilerTaken(
+            "the call uses torch's profiler itself, of which there is one at a time"
+        )
     with tempfile.TemporaryDirectory(prefix="perfgate-") as folder:
         file = Path(folder) / "trace.json"
         profile.export_chrome_trace(str(file))

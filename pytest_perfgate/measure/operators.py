@@ -21,6 +21,9 @@ _READS = frozenset(
         "aten::equal",
         "aten::allclose",
         "aten::multinomial",
+        "aten::bincount",
+        "aten::_coalesce",
+        "aten::_linalg_check_errors",
     }
 )
 """On a GPU each of these waits for the device: the host needs the values."""
@@ -93,7 +96,7 @@ def dispatched(call: Callable[[], object]) -> Dispatched:
             name = name_of(func)
             if name.partition("::")[0] not in _NOT_THE_USERS:
                 names[name] += 1
-                reads += name in _READS or (name in _INDEXING and _has_mask(args))
+                reads += _reads(name, args, named)
                 flops.add(name, (*args, *named.values()), out)
             return out
 
@@ -125,6 +128,12 @@ def name_of(func: Any) -> str:  # noqa: ANN401 (an operator of torch)
     """Name an operator without its overload: `aten::addmm`."""
     schema = getattr(func, "_schema", None)
     return f"higher_order::{func}" if schema is None else str(schema.name)
+
+
+def _reads(name: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    if name == "aten::repeat_interleave":  # how long the result is, it has to ask
+        return named.get("output_size") is None
+    return name in _READS or (name in _INDEXING and _has_mask(args))
 
 
 def _has_mask(args: tuple[Any, ...]) -> bool:

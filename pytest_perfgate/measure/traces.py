@@ -66,6 +66,9 @@ class Trace:
     """The events of one call, in order of time."""
 
     events: tuple[Event, ...] = field(repr=False)
+    watched: bool = True
+    """Whether anything was told of what the host asked of a GPU, in the call or
+    outside of it: our own wait at least."""
 
     # -- what the host asked for
 
@@ -189,7 +192,8 @@ def read_trace(text: str, *, where: str = "trace") -> Trace:
     if not isinstance(listed, list):
         raise MeasurementError(f"{where} has no traceEvents: it is no trace")
     events = sorted(_events(listed), key=lambda event: event.at_us)
-    return Trace(events=tuple(_of_the_call(events)))
+    watched = any(event.category in _RUNTIME for event in events)
+    return Trace(events=tuple(_of_the_call(events)), watched=watched)
 
 
 def _events(listed: Iterable[Any]) -> Iterator[Event]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -338,6 +339,76 @@ def test_lazy_state_is_there_before_anything_is_counted(make_occasion):
     assert values["ops"] == 1
 
 
+def test_a_call_that_profiles_itself_keeps_its_operators(make_occasion):
+    """Two sessions of torch's profiler: reading the outer one ends the process."""
+    torch = pytest.importorskip("torch")
+    x = torch.ones(2)
+
+    def profiled():
+        with torch.autograd.profiler.profile(use_kineto=True):
+            return x + 1
+
+    found = take_counts(make_occasion(call=profiled))
+    names = {series.metric.name for series in found.series}
+    assert "ops" in names
+    assert "allocations" not in names
+    (remark,) = found.remarks
+    assert remark.startswith("no trace was made: the call uses torch's profiler itself")
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_what_other_threads_do_is_said_not_to_be_counted(
+    make_occasion, monkeypatch, own
+):
+    torch = pytest.importorskip("torch")
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    x = torch.ones(2, 2)
+
+    def aside():
+        thread = threading.Thread(target=lambda: x @ x)
+        thread.start()
+        thread.join()
+        return [x @ x for _ in range(own)]
+
+    found = take_counts(make_occasion(call=aside))
+    assert found.remarks == (counters._ASIDE,)
+    counts = values_of(found)
+    assert counts.get("ops", 0) == own
+    assert "flops" not in counts
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [
+        ("bincount", 1),
+        ("solve", 1),
+        ("repeated", 1),
+        ("repeated to a known length", 0),
+        ("coalesced", 1),
+        ("filled", 0),
+    ],
+)
+def test_what_asks_for_values_on_the_host(name, reads):
+    torch = pytest.importorskip("torch")
+    from pytest_perfgate.measure.operators import dispatched
+
+    x, numbers = torch.eye(3), torch.arange(3)
+    places = torch.zeros(2, 2, dtype=torch.long)
+    calls = {
+        "bincount": lambda: torch.bincount(numbers),
+        "solve": lambda: torch.linalg.solve(x, x),
+        "repeated": lambda: torch.repeat_interleave(x, numbers, dim=0),
+        "repeated to a known length": lambda: torch.repeat_interleave(
+            x, numbers, dim=0, output_size=3
+        ),
+        "coalesced": lambda: torch.sparse_coo_tensor(
+            places, x[0, :2], check_invariants=True
+        ).coalesce(),
+        "filled": lambda: x.masked_fill(x > 0, 1.0),
+    }
+    assert dispatched(calls[name]).reads == reads
+
+
 # on a GPU, of which there is only what its traces would say
 
 
@@ -442,6 +513,19 @@ def test_counts_of_a_gpu_hold_for_gpus(on_gpu):
 def test_two_traces_that_differ(on_gpu):
     found = on_gpu("copies", "syncs")
     assert "syncs is unstable: 2 and 5" in "; ".join(found.remarks)
+
+
+def test_a_profiler_that_sees_nothing_of_the_gpu_counts_nothing_of_it(on_gpu):
+    """Zero launches would be the best of all counts."""
+    found = on_gpu("no-gpu-events", "no-gpu-events")
+    counts = values_of(found)
+    unknown = {"kernel_launches", "kernels", "syncs", "copies_h2d", "bytes_d2h"}
+    assert not unknown & counts.keys()
+    assert counts["allocations"] == 1
+    assert any(
+        remark.startswith("launches, waits and copies were not counted")
+        for remark in found.remarks
+    )
 
 
 def test_kernels_launched_past_the_operators_hide_operations(on_gpu, monkeypatch):
