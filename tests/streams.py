@@ -43,6 +43,11 @@ class Gpu:
         finally:
             self.current = before
 
+    def wait_for(self, name):
+        """Let the current stream wait for another, as Stream.wait_stream does."""
+        last = max(self.ends_ns[self.current], self.ends_ns[name])
+        self.ends_ns[self.current] = last
+
     def work(self, duration_ns):
         self.host_ns += LAUNCH_NS
         self._queue("work", duration_ns)

@@ -197,15 +197,21 @@ def period_samples(target: Target, piped: Pipelined | None) -> tuple[Samples, ..
 
 
 def sample_remarks(
-    context: MeasureContext, target: Target, calls: Calls
+    context: MeasureContext, target: Target, calls: Calls, times: Sequence[Samples]
 ) -> Iterator[str]:
-    """Say what a sample is where it is not one call, or where it is too short."""
+    """Say what a sample is where it is not one call, or where it is too short.
+
+    Parameters
+    ----------
+    times : what is kept of latency and the device's time
+    """
     if calls.inner > 1:
         yield (
             f"no P99: a sample is the mean of {calls.inner:,} calls "
             "(inner_loop=1 takes them one by one)"
         )
-    span_s = statistics.median(calls.device_s or (math.inf,)) * calls.inner
+    kept = any(series.metric.name == "device_time" for series in times)
+    span_s = statistics.median(calls.device_s) * calls.inner if kept else math.inf
     if span_s < SHORTEST_SPAN_S:
         yield (
             f"device_time of {span_s * 1e6:.3g} µs a sample is mostly gaps between "
@@ -253,7 +259,8 @@ def on_one_stream(
     text = (
         f"no device_time: kernels ran for {busy_s * 1e6:.3g} µs a call and the events "
         f"span {statistics.median(spans.values) * 1e6:.3g} µs: the work is on another "
-        "stream; let the current stream wait for it"
+        "stream; let the current stream wait for it, or measure inside "
+        "`with torch.cuda.stream(...)`"
     )
     return tuple(s for s in series if s is not spans), (text,)
 
@@ -278,7 +285,7 @@ def measure_call(
         counted=counts,
         output=output,
         remarks=(
-            *sample_remarks(context, target, calls),
+            *sample_remarks(context, target, calls, times),
             *device_remarks(calls),
             *odd,
             *output_remarks(output),

@@ -90,7 +90,7 @@ def measure_inference(
         counted=counts,
         output=output,
         remarks=(
-            *sample_remarks(context, target, calls),
+            *sample_remarks(context, target, calls, times),
             *device_remarks(calls),
             *odd,
             *output_remarks(output),

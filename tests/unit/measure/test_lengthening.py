@@ -94,6 +94,14 @@ def test_what_is_said_beforehand_holds(measure, changes, calls, advice):
     assert advice in found.remarks[-1]
 
 
+@pytest.mark.parametrize(("seconds", "calls"), [(2.01e-4, 1), (1.9e-4, 40)])
+def test_what_the_host_waits_longer_for_is_work_that_no_event_sees(
+    measure, seconds, calls
+):
+    found = measure({"seconds": seconds, "device": 5e-6 / seconds})
+    assert found.plan.inner_loop == calls
+
+
 def test_a_flushed_cache_allows_one_call_a_sample(measure):
     found = measure(LAW | {"flush": 0.001}, cache="flush")
     assert (found.plan.cache, found.plan.inner_loop) == ("flush", 1)

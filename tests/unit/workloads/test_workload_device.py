@@ -177,7 +177,8 @@ def test_a_span_that_cannot_hold_the_kernels_is_left_out():
     assert remarks == (
         (
             "no device_time: kernels ran for 250 µs a call and the events span 5 µs: "
-            "the work is on another stream; let the current stream wait for it"
+            "the work is on another stream; let the current stream wait for it, or "
+            "measure inside `with torch.cuda.stream(...)`"
         ),
     )
 
