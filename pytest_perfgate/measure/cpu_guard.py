@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_perfgate.measure.cgroup import Cgroup, own_cgroup
+from pytest_perfgate.measure.on_gpu import OnGpu
 from pytest_perfgate.model import Health
 
 LOST_SHARE = 0.02
@@ -37,7 +38,7 @@ SATURATED_SHARE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The counters at one boundary of a block; all of them only grow."""
+    """The counters at one boundary of a block; all but the last only grow."""
 
     wall_ns: int
     cpu_ns: int
@@ -51,6 +52,10 @@ class Reading:
     throttled_ns: int = 0
     allocation_retries: int = 0
     """How often a GPU's allocator had to empty its cache to go on."""
+    major_faults: int = 0
+    """Pages of memory that had to be read from a disk."""
+    calls: OnGpu | None = None
+    """Of the block that ends here, where a GPU does the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,16 @@ class BlockUse:
     apart_ns: int = 0
     """Of its wall time: what we did ourselves between the iterations."""
     apart_cpu_ns: int = 0
+    major_faults: int = 0
+    calls: OnGpu | None = None
+
+    @property
+    def covered(self) -> bool:
+        """Whether a GPU was waited for all the same, so that the host lost nothing."""
+        lost = self.lost_share if self.delay_ns is not None else 1.0 - self.cpu_share
+        stopped = self.throttled_ns / max(self.wall_ns, 1)
+        stolen = self.steal_ticks / max(self.machine_ticks, 1)
+        return self.calls is not None and self.calls.covers(max(lost, stopped, stolen))
 
     @property
     def own_wall_ns(self) -> int:
@@ -109,11 +124,38 @@ def difference(before: Reading, after: Reading) -> BlockUse:
         machine_ticks=after.machine_ticks - before.machine_ticks,
         throttled_ns=after.throttled_ns - before.throttled_ns,
         allocation_retries=after.allocation_retries - before.allocation_retries,
+        major_faults=after.major_faults - before.major_faults,
+        calls=after.calls,
     )
 
 
-def why_disturbed(use: BlockUse, *, cores: int) -> str | None:
-    """Say what disturbed a block, or None where nothing did.
+def reads_from_disk(uses: Sequence[BlockUse]) -> bool:
+    """Tell whether code reads files by mapping them, as half of its blocks show.
+
+    What is rare is not the code's: memory that somebody else made be swapped out.
+    """
+    return 2 * sum(use.major_faults > 0 for use in uses) >= len(uses)
+
+
+def why_disturbed(
+    use: BlockUse, *, cores: int, earlier: Sequence[BlockUse] = ()
+) -> str | None:
+    """Say what disturbed a block, or None where nothing did that tells in its times.
+
+    Parameters
+    ----------
+    earlier : the run's other blocks, which say what is usual
+    """
+    why = why_pushed_aside(use, cores=cores)
+    if why is not None:
+        return None if use.covered else why
+    if use.major_faults and not reads_from_disk(earlier):
+        return "waited for memory to be read from a disk"
+    return None
+
+
+def why_pushed_aside(use: BlockUse, *, cores: int) -> str | None:
+    """Say what took the processor away in a block, or None where nothing did.
 
     Parameters
     ----------
@@ -160,7 +202,16 @@ def judge_blocks(
     repeated : why each block was disturbed that was discarded and measured
         again; they count as disturbed ones, so that repeating hides nothing
     """
-    found = [reason for use in uses if (reason := why_disturbed(use, cores=cores))]
+    found = [
+        reason
+        for use in uses
+        if (reason := why_disturbed(use, cores=cores, earlier=uses))
+    ]
+    harmless = [
+        reason
+        for use in uses
+        if use.covered and (reason := why_pushed_aside(use, cores=cores))
+    ]
     wall = sum(use.wall_ns for use in uses)
     made = len(uses) + len(repeated)
     return Health(
@@ -174,6 +225,7 @@ def judge_blocks(
         evidence=(
             *_told(repeated, f"of {made} blocks discarded and measured again:"),
             *_told(found, f"of {len(uses)} blocks"),
+            *_told(harmless, f"of {len(uses)} blocks, while the GPU worked on,"),
         ),
     )
 
@@ -217,6 +269,7 @@ class CpuGuard:
             steal_ticks=steal,
             machine_ticks=total,
             throttled_ns=throttled,
+            major_faults=usage.ru_majflt,
         )
 
     def _delays_ns(self) -> dict[str, int]:

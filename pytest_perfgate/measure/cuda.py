@@ -20,6 +20,7 @@ from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, worker_telemetry
+from pytest_perfgate.measure.on_gpu import OnGpu, on_gpu
 
 _TRIAL_CYCLES = 10_000_000
 _ALLOCATOR = ("num_device_alloc", "reserved_bytes.all.current")
@@ -77,6 +78,7 @@ class CudaDevice:
         self._guard = CpuGuard() if guard is None else guard
         self._slowdown = 0.0
         self._cycles_per_ns: float | None = None
+        self._calls: OnGpu | None = None
 
     @property
     def stretches(self) -> bool:
@@ -162,6 +164,8 @@ class CudaDevice:
             first.elapsed_time(last) * 1e6  # milliseconds
             for first, last in zip(starts, ends, strict=True)
         ]
+        if not self.stretches:
+            self._calls = on_gpu(times, enqueued, spans)
         return Timed(
             host_ns=times,
             device_ns=spans,
@@ -213,10 +217,11 @@ class CudaDevice:
     def reading(self, *, closing: bool) -> Reading:
         # asked on the far side of the clocks: it is no part of the block
         retries = 0 if closing else self._retries()
+        self._calls = self._calls if closing else None
         read = self._guard.read(self.now_ns, closing=closing)
         if closing:
             retries = self._retries()
-        return replace(read, allocation_retries=retries)
+        return replace(read, allocation_retries=retries, calls=self._calls)
 
     def _retries(self) -> int:
         """How often the caching allocator had to empty itself to go on, so far."""

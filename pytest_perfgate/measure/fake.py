@@ -89,6 +89,7 @@ from pytest_perfgate.measure.cpu_guard import Reading
 from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.fake_gpu import FakeGpu, GpuScript, MachineScript
 from pytest_perfgate.measure.flushing import Flush
+from pytest_perfgate.measure.on_gpu import OnGpu, on_gpu
 
 _PHASE_SHARE = 0.2
 _FLUSH_NS = 50_000
@@ -229,6 +230,7 @@ class FakeDevice:
         self.script = script
         self._clock_ns = 0
         self._kept_waiting_ns = 0
+        self._calls: OnGpu | None = None
         self._stages_in_round = False
         self._block = -1
         self.begin("", run=0, slowdown=0.0)
@@ -304,12 +306,10 @@ class FakeDevice:
         share = self._law.device
         busy = None if share is None else [duration * share for duration in times]
         handed = self._law.enqueue
-        return Timed(
-            host_ns=times,
-            device_ns=busy,
-            result=result,
-            enqueue_ns=handed if handed is None else [round(t * handed) for t in times],
-        )
+        enqueued = None if handed is None else [round(t * handed) for t in times]
+        if busy is not None and enqueued is not None:
+            self._calls = on_gpu(times, enqueued, busy)
+        return Timed(host_ns=times, device_ns=busy, result=result, enqueue_ns=enqueued)
 
     def stretch(self, own_ns: int, part: str) -> None:
         del own_ns  # what is real is not looked at
@@ -330,10 +330,12 @@ class FakeDevice:
     def reading(self, *, closing: bool) -> Reading:
         if not closing:
             self._block += 1
+            self._calls = None
         return Reading(
             wall_ns=self._clock_ns,
             cpu_ns=self._clock_ns,
             delays_ns={"main": self._kept_waiting_ns},
+            calls=self._calls,
         )
 
     def settled(self) -> bool:

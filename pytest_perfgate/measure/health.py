@@ -294,6 +294,12 @@ def _kept(told: Sequence[DeviceReading]) -> Iterator[tuple[str, float]]:
     warmths = _values(r.temperature_c for r in told)
     if warmths:
         yield "temperature_c", max(warmths)
+    memory = _values(r.memory_temperature_c for r in told)
+    if memory:
+        yield "memory_temperature_c", max(memory)
+    states = _values(r.performance_state for r in at_work)
+    if states:
+        yield "performance_state", max(states)  # the higher, the slower
     powers = _values(r.power_w for r in at_work)
     if powers:
         yield "power_w", max(powers)

@@ -17,6 +17,8 @@ _PAUSE_S = 2.0
 MARGIN_C = 10.0
 """Degrees below the driver's own limit at which a session begins."""
 BUSY_SHARE = 0.05
+BUSY_OVER_S = 1.0
+"""What a driver tells of use is of its last moments: it is asked again after this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +57,13 @@ def wait_until_ready(
     Who computes on the GPU before our first worker is not one of us, whatever
     namespace the driver's process ids are from.
     """
-    waited_s = 0.0
+    waited_s, told = 0.0, False
     while True:
-        reading = telemetry.read(processes=True)
-        foreign = foreign_in(reading, telemetry)
-        obstacle = obstacle_in(reading, foreign)
+        reading, foreign, obstacle = _look(telemetry)
+        if obstacle is None and reading.busy_share is not None:
+            sleep(BUSY_OVER_S)
+            waited_s += BUSY_OVER_S
+            reading, foreign, obstacle = _look(telemetry)
         hopeless = obstacle is None or obstacle.reason is Reason.DEVICE_LOST
         if hopeless or waited_s >= patience_s:
             return Readiness(
@@ -68,10 +72,19 @@ def wait_until_ready(
                 waited_s=waited_s,
                 processes=foreign,
             )
-        if not waited_s and obstacle is not None:
+        if not told and obstacle is not None:
             say(f"waiting up to {patience_s:.0f} s: {obstacle.text}")
+            told = True
         sleep(_PAUSE_S)
         waited_s += _PAUSE_S
+
+
+def _look(
+    telemetry: Telemetry,
+) -> tuple[DeviceReading, tuple[GpuProcess, ...], Obstacle | None]:
+    reading = telemetry.read(processes=True)
+    foreign = foreign_in(reading, telemetry)
+    return reading, foreign, obstacle_in(reading, foreign)
 
 
 def foreign_in(reading: DeviceReading, telemetry: Telemetry) -> tuple[GpuProcess, ...]:

@@ -260,7 +260,7 @@ def _block(
         if _shifted(state, rest):
             dropped = count
             continue
-        why = why_disturbed(use, cores=state.cores)
+        why = why_disturbed(use, cores=state.cores, earlier=state.uses)
         if why is None or len(state.repeated) >= repeats:
             break
         state.repeated.append(why)

@@ -10,6 +10,7 @@ from pytest_perfgate.measure.cpu_guard import (
     usable_cores,
     why_disturbed,
 )
+from pytest_perfgate.measure.on_gpu import OnGpu, on_gpu
 
 BLOCK = 250_000_000
 NO_CGROUP = Cgroup(v2=(), cpu_v1=(), memory_v1=())
@@ -60,6 +61,81 @@ def make_use(*, share=1.0, lost=0.0, **changes):
 )
 def test_what_disturbs_a_block(use, reason):
     assert why_disturbed(use, cores=2) == reason
+
+
+def of_gpu(enqueue, worst):
+    return OnGpu(enqueue_share=enqueue, worst_share=worst)
+
+
+@pytest.mark.parametrize(
+    ("use", "calls", "counts"),
+    [
+        # half of the time the host had no CPU, and nothing of it is to be seen
+        ({"lost": 0.5}, of_gpu(0.03, 0.01), False),
+        ({"lost": 0.5}, of_gpu(0.03, 0.03), True),  # one call waited longer
+        ({"lost": 0.5}, of_gpu(0.3, 0.01), True),  # each may have been handed over late
+        ({"lost": 0.05}, of_gpu(0.3, 0.01), False),
+        ({"lost": 0.021}, of_gpu(0.8, 0.0), True),  # bound by the host
+        ({"lost": 0.021}, of_gpu(0.79, 0.0), False),
+        ({"lost": 0.5}, None, True),  # nobody tells
+        ({"lost": None, "share": 0.5, "involuntary": 9}, of_gpu(0.03, 0.0), False),
+        ({"lost": None, "share": 0.5, "involuntary": 9}, of_gpu(0.3, 0.0), True),
+        ({"throttled_ns": BLOCK // 2}, of_gpu(0.03, 0.0), False),
+        ({"throttled_ns": BLOCK // 2}, of_gpu(0.3, 0.0), True),
+        ({"steal_ticks": 30, "machine_ticks": 50}, of_gpu(0.03, 0.0), False),
+        ({"steal_ticks": 30, "machine_ticks": 50}, of_gpu(0.3, 0.0), True),
+    ],
+)
+def test_while_the_gpu_is_waited_for_a_host_pushed_aside_loses_nothing(
+    use, calls, counts
+):
+    block = make_use(**use, calls=calls)
+    assert (why_disturbed(block, cores=2) is not None) is counts
+    health = judge_blocks([block] * 4, cores=2)
+    assert health.disturbed is counts
+    assert health.disturbed_blocks == 4 * counts
+    (told,) = health.evidence  # in either case
+    assert ("while the GPU worked on" in told) is not counts
+
+
+@pytest.mark.parametrize(
+    ("faults", "found"),
+    [
+        ((0, 0, 3), 1),
+        ((0, 2, 3), 0),  # it reads mapped files
+        ((1,), 0),
+        ((0, 1), 0),
+        ((0, 0, 0), 0),
+    ],
+)
+def test_memory_read_from_a_disk_disturbs_where_it_is_rare(faults, found):
+    health = judge_blocks([make_use(major_faults=n) for n in faults], cores=2)
+    assert health.disturbed_blocks == found
+    said = f"1 of {len(faults)} blocks waited for memory to be read from a disk"
+    assert health.evidence == ((said,) if found else ())
+
+
+def test_a_block_is_measured_again_only_where_earlier_ones_read_no_disk():
+    clean, reads = make_use(), make_use(major_faults=1)
+    assert why_disturbed(reads, cores=2) is None  # the first of a run
+    assert why_disturbed(reads, cores=2, earlier=[clean]) is not None
+    assert why_disturbed(reads, cores=2, earlier=[clean, reads]) is None
+    assert why_disturbed(clean, cores=2, earlier=[clean]) is None
+
+
+def test_faults_are_counted_and_calls_are_those_of_the_block():
+    calls = of_gpu(0.1, 0.2)
+    before = Reading(wall_ns=0, cpu_ns=0, major_faults=3)
+    after = Reading(wall_ns=1, cpu_ns=1, major_faults=5, calls=calls)
+    use = difference(before, after)
+    assert (use.major_faults, use.calls) == (2, calls)
+
+
+def test_what_the_host_has_to_do_with_calls():
+    found = on_gpu([100, 100, 200], [10, 10, 60], [99.0, 98.0, 180.0])
+    assert found.enqueue_share == pytest.approx(80 / 400)
+    assert found.worst_share == pytest.approx((20 + 50) / 200)
+    assert on_gpu([0], [0], [0.0]) == of_gpu(0.0, 0.0)
 
 
 def test_the_thread_that_lost_most_counts():

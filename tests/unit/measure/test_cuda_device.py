@@ -369,6 +369,27 @@ def test_retries_of_the_allocator_are_read_outside_of_the_block(cuda, device):
     assert (use.allocation_retries, use.wall_ns) == (2, 5 * US)
 
 
+def test_a_block_tells_what_its_calls_have_to_do_with_the_host(cuda, device):
+    def block(work_ns):
+        before = device.reading(closing=False)
+        device.time_calls(lambda: cuda.work(work_ns), count=3, inner=1)
+        return difference(before, device.reading(closing=True)).calls
+
+    waits = block(2000 * US)
+    assert waits.enqueue_share == pytest.approx(5 / 2000, rel=0.1)
+    assert waits.covers(0.5)
+    assert not block(4 * US).covers(0.5)
+    before = device.reading(closing=False)
+    assert difference(before, device.reading(closing=True)).calls is None
+
+
+def test_a_planted_slowdown_leaves_nothing_to_say_of_the_host(cuda, device):
+    device.begin("b", run=0, slowdown=0.5)
+    before = device.reading(closing=False)
+    device.time_calls(lambda: cuda.work(300 * US), count=1, inner=1)
+    assert difference(before, device.reading(closing=True)).calls is None
+
+
 def test_the_rest(cuda, device):
     device.measuring()
     assert device.settled()

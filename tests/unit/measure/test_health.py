@@ -80,6 +80,11 @@ def test_a_counter_outweighs_the_bit():
     assert judge(make(0.0, **counted), make(1.0, **counted)).unfit is None
 
 
+def test_a_gpu_that_is_idle_between_blocks_is_well():
+    idle = [make(float(at), reasons=0x1, performance_state=8) for at in range(3)]
+    assert judge(*idle) == DeviceHealth(device={"performance_state": 8.0})
+
+
 def test_hardware_slowdown_may_blink():
     assert judge(make(0.0, reasons=0x8), make(1.0)).unfit is None
     found = judge(make(0.0, reasons=0x8), make(1.0, reasons=0x8))
@@ -186,7 +191,13 @@ def test_what_is_kept_of_a_run():
         make(0.0, sm_mhz=300.0, memory_mhz=5.0, temperature_c=40.0, pcie_width=1),
         make(1.0, sm_mhz=1900.0, power_w=300.0, pcie_width=16, pcie_generation=4),
         make(2.0, sm_mhz=1980.0, power_w=310.0, temperature_c=50.0, pcie_width=8),
-        make(3.0, sm_mhz=1950.0, memory_mhz=2600.0),
+        make(
+            3.0,
+            sm_mhz=1950.0,
+            memory_mhz=2600.0,
+            memory_temperature_c=80.0,
+            performance_state=2,
+        ),
     )
     assert found.device == {
         "sm_clock_mhz": 1950.0,
@@ -194,6 +205,8 @@ def test_what_is_kept_of_a_run():
         "sm_clock_last_mhz": 1950.0,
         "memory_clock_mhz": 2600.0,
         "temperature_c": 50.0,
+        "memory_temperature_c": 80.0,
+        "performance_state": 2.0,
         "power_w": 310.0,
         "pcie_generation": 4.0,
         "pcie_width": 16.0,

@@ -38,7 +38,19 @@ def test_a_gpu_that_is_well():
             processes=(GpuProcess(pid=1),), busy_share=0.05, reasons=0x4, margin_c=10.0
         )
     )
-    assert (found.obstacle, found.notes, found.waited_s, said) == (None, (), 0.0, [])
+    # how busy it is was asked twice, a second apart
+    assert (found.obstacle, found.notes, found.waited_s, said) == (None, (), 1.0, [])
+
+
+def test_a_gpu_used_now_and_then_is_seen_to_be_on_a_second_look():
+    idle, busy = make(busy_share=0.0), make(busy_share=0.4)
+    found, said = wait(idle, busy, idle, idle)
+    assert (found.obstacle, found.waited_s) == (None, 1.0 + 2.0 + 1.0)
+    assert said == [
+        "waiting up to 60 s: something that is not listed uses 40% of the GPU"
+    ]
+    found, _ = wait(idle, busy)
+    assert found.obstacle.reason == "busy"
 
 
 @pytest.mark.parametrize(

@@ -335,6 +335,22 @@ def test_a_disturbed_block_is_measured_again(measure):
     )
 
 
+@pytest.mark.parametrize(
+    ("enqueue", "repeated"),
+    [(0.03, 0), (0.3, 3), (0.9, 3)],  # bound by the GPU, by both, by the host
+)
+def test_a_block_whose_host_was_pushed_aside_while_the_gpu_worked(
+    measure, enqueue, repeated
+):
+    wanted, runs = blocks(at=[1, 3, 5])
+    outcome, _ = measure(wanted, runs=runs, device=0.99, enqueue=enqueue)
+    assert outcome.health.repeated_blocks == repeated
+    assert not outcome.health.disturbed_blocks
+    (told,) = outcome.health.evidence
+    assert told.startswith("3 of ")
+    assert ("while the GPU worked on" in told) is (not repeated)
+
+
 def test_no_more_than_three_blocks_in_ten_are_measured_again(measure):
     wanted, runs = blocks(at=list(range(100)))
     outcome, perform = measure(wanted, runs=runs)
