@@ -53,6 +53,7 @@ def is_statistic(name: str) -> bool:
     return name in STATISTICS or quantile_of(name) is not None
 
 
+@lru_cache(maxsize=256)
 def is_tail(statistic: str) -> bool:
     """Tell whether few samples decide: a quantile from P90 on."""
     share = quantile_of(statistic)

@@ -87,13 +87,11 @@ def not_comparable(baseline: Metric, candidate: Metric) -> str | None:
     `compare_metrics`.
     """
     name, before, now = candidate.name, baseline.holds_for, candidate.holds_for
-    if baseline.made != candidate.made:
+    if before == now != UNSTABLE or baseline.made != candidate.made:
         return None
     if UNSTABLE in {before, now}:
         when = "now" if now == UNSTABLE else "when recorded"
         return f"{name} is not gated: it differed {when} between two calls of one run"
-    if before == now:
-        return None
     return (
         f"{name} is not gated: it was counted with {before}, now with {now};"
         " record it anew to gate it"

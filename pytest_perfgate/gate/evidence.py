@@ -1,8 +1,8 @@
 """The numbers that two sides of runs hold of one statistic, and their estimate."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 
@@ -25,7 +25,6 @@ Runs = tuple[RunSummary, ...]
 
 
 _TOLERATED_SHARE = 0.25
-_NOTHING: Mapping[str, RunStatistic] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +36,15 @@ class Sides:
 
     baseline: tuple[Runs, ...]
     candidate: Runs
+
+    collected: dict[tuple[str, str], "Numbers"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """The statistics collected so far, by metric and statistic."""
+    counted: dict[str, tuple[list[int], list[int]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """The samples counted so far, by metric."""
 
     @cached_property
     def base_runs(self) -> Runs:
@@ -50,8 +58,11 @@ class Sides:
     def health(self) -> "Health":
         base, now = self.both
         runs = base + now
+        tick = max([run.clock_tick_s for run in runs])
+        if not [run for run in runs if run.disturbed or run.drift or not run.steady]:
+            return Health(clock_tick_s=tick)
         return Health(
-            clock_tick_s=max([run.clock_tick_s for run in runs]),
+            clock_tick_s=tick,
             disturbed=_many([run.disturbed for run in base])
             or _many([run.disturbed for run in now]),
             unsteady=_many([not run.steady for run in base])
@@ -67,10 +78,16 @@ class Sides:
     def bound(self) -> Bound:
         return compare_bounds(*self.both)
 
-    @cached_property
-    def collected(self) -> dict[tuple[str, str], "Numbers"]:
-        """Keep the statistics collected so far, by metric and statistic."""
-        return {}
+    def samples(self, metric: str) -> tuple[list[int], list[int]]:
+        """Count the samples that each run of a side has of a metric."""
+        if metric not in self.counted:
+            base, now = self.both
+            self.counted[metric] = _samples(base, metric), _samples(now, metric)
+        return self.counted[metric]
+
+
+def _samples(runs: Runs, metric: str) -> list[int]:
+    return [run.samples.get(metric, run.iterations) for run in runs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +95,11 @@ class Health:
     """What stands in the way of a verdict, whatever the statistic."""
 
     clock_tick_s: float
-    disturbed: bool
+    disturbed: bool = False
     """Many runs of a side were."""
-    unsteady: bool
+    unsteady: bool = False
     """Many runs of a side never became warm."""
-    drifting: bool
+    drifting: bool = False
     """A trend was proven in some run."""
 
 
@@ -131,36 +148,31 @@ def _collect(sides: Sides, metric: Metric, statistic: str) -> Numbers:
 
 
 def _column(runs: Runs, metric: str, statistic: str) -> tuple[RunStatistic, ...]:
-    return tuple(
-        [
-            one
-            for run in runs
-            if (one := run.statistics.get(metric, _NOTHING).get(statistic)) is not None
-        ]
-    )
+    try:
+        return tuple([run.statistics[metric][statistic] for run in runs])
+    except KeyError:
+        found = [run.get(metric, statistic) for run in runs]
+        return tuple([one for one in found if one is not None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """How values become numbers of which bigger is worse, and back."""
 
-    better: Better
+    sign: float
+    """1 where lower is better, else −1."""
     absolute: bool
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.better is Better.LOWER else -1.0
 
     def to(self, values: Iterable[float]) -> list[float]:
         numbers = list(values) if self.absolute else list(map(math.log, values))
-        return numbers if self._sign > 0 else [-number for number in numbers]
+        return numbers if self.sign > 0 else [-number for number in numbers]
 
     def oriented(self, difference: float) -> float:
         """Turn a difference of logs so that above nothing is worse."""
-        return self._sign * difference
+        return self.sign * difference
 
     def back(self, number: float) -> float:
-        number *= self._sign
+        number *= self.sign
         return number if self.absolute else math.exp(number)
 
     def effect(self, delta: float) -> float:
@@ -171,12 +183,18 @@ class Scale:
         """Give the variance of each run's number within its run."""
         if self.absolute:
             return [one.se * one.se for one in runs]
-        shares = [one.se / one.value for one in runs]
-        return [share * share for share in shares]
+        return [(share := one.se / one.value) * share for one in runs]
+
+
+_SCALES = {
+    (lower, absolute): Scale(sign=1.0 if lower else -1.0, absolute=absolute)
+    for lower in (True, False)
+    for absolute in (True, False)
+}
 
 
 def scale_of(metric: Metric, budget: Budget) -> Scale:
-    return Scale(better=metric.better, absolute=budget.absolute)
+    return _SCALES[metric.better is Better.LOWER, budget.absolute]
 
 
 def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
@@ -214,6 +232,8 @@ def estimate(numbers: Numbers, scale: Scale, look: Look) -> Estimate:
 
 
 def _by_session(flat: list[float], numbers: Numbers) -> list[list[float]]:
+    if len(numbers.baseline) == 1:
+        return [flat]
     ordered = iter(flat)
     return [list(islice(ordered, len(session))) for session in numbers.baseline]
 
@@ -262,11 +282,15 @@ def recorded_detectable(
         budget, with fewer than three runs, and where a value is not positive.
     """
     sides = Sides(baseline=tuple(sessions), candidate=())
-    numbers = collect(sides, metric, statistic)
+    return stored_detectable(collect(sides, metric, statistic), budget, look)
+
+
+def stored_detectable(numbers: Numbers, budget: Budget, look: Look) -> float | None:
+    """Say what `recorded_detectable` does, of a baseline that is already collected."""
     values = numbers.base_values
     if budget.absolute or len(values) < 3 or min(values) <= 0:
         return None
-    scale = scale_of(metric, budget)
+    scale = scale_of(numbers.metric, budget)
     flat = scale.to(values)
     within = sample_mean(scale.variances(chain.from_iterable(numbers.baseline)))
     # the candidate is taken to be as noisy: the baseline against itself

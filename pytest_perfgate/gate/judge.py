@@ -1,8 +1,8 @@
 """One benchmark's judgement: which statistics are judged, when to stop, what it means."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from pytest_perfgate.gate.anchor import (
     confirm_anchor,
@@ -166,7 +166,12 @@ def judge_benchmark(
         look=look,
         stored=stored,
         known=known,
-        measured=_measured(candidate),
+        lacking={name: _lacking(name, candidate) for name in stored},
+        only_shown={
+            name: why
+            for name, metric in stored.items()
+            if (why := not_comparable(metric, known[name])) is not None
+        },
     )
     readings = [*_stored_metrics(case), *_other_metrics(case)]
     readings += read_limits(policy, known, sides.candidate, look)
@@ -201,27 +206,19 @@ class _Case:
     stored: Mapping[str, Metric]
     known: Mapping[str, Metric]
 
-    measured: Mapping[str, int]
-    """In how many candidate runs each metric was measured."""
-
-    def only_shown(self, metric: Metric) -> str | None:
-        """Say why a stored count cannot be held against the one measured now."""
-        return not_comparable(metric, self.known[metric.name])
+    lacking: Mapping[str, int]
+    """How many candidate runs did not measure each stored metric."""
+    only_shown: Mapping[str, str]
+    """Why a stored count cannot be held against the one measured now."""
 
     def follows_host(self, metric: Metric) -> bool:
         """Tell whether a time of the GPU's can only repeat what the latency says."""
         named = self.policy.names(metric.name)
         return follows_host(metric, self.sides.bound, named=named)
 
-    def lacking(self, metric: Metric) -> int:
-        """Count the candidate runs that did not measure a metric."""
-        return len(self.sides.candidate) - self.measured.get(metric.name, 0)
 
-
-def _measured(runs: Sequence[RunSummary]) -> Mapping[str, int]:
-    return Counter(
-        [name for run in runs for name, found in run.statistics.items() if found]
-    )
+def _lacking(name: str, runs: Sequence[RunSummary]) -> int:
+    return sum([not run.statistics.get(name) for run in runs])
 
 
 # which statistics -------------------------------------------------------------
@@ -231,7 +228,7 @@ def _stored_metrics(case: _Case) -> Iterator[Reading]:
     for metric in case.stored.values():
         gates = case.policy.gates(metric)
         refusal = _refusal(case, metric)
-        if refusal is None and case.only_shown(metric):
+        if refusal is None and metric.name in case.only_shown:
             gates = ()
         if refusal is not None and gates:
             yield plain_reading(metric, gates[0], refusal)
@@ -244,14 +241,14 @@ def _stored_metrics(case: _Case) -> Iterator[Reading]:
 
 def _refusal(case: _Case, metric: Metric) -> Verdict | None:
     """Say why a whole metric cannot be compared."""
-    lacking = case.lacking(metric)
+    lacking = case.lacking[metric.name]
     if lacking:
         detail = f"{metric.name} in {lacking} of {len(case.sides.candidate)} runs"
         return Verdict(
             outcome=Outcome.ERROR, reason=Reason.METRIC_ABSENT, detail=detail
         )
     now = case.known[metric.name]
-    same = now is metric or case.only_shown(metric) is not None
+    same = now is metric or metric.name in case.only_shown
     differences = () if same else compare_metrics(metric, now)
     if differences:
         return Verdict(
@@ -299,14 +296,15 @@ def _is_default_tail(gate: Gate) -> bool:
 
 def _default_tail(case: _Case, metric: Metric, gate: Gate) -> Iterator[Reading]:
     """Gate P99 where the baseline says that it can be; else show a tail and why."""
-    stored = [tail for tail in _TAILS if collect(case.sides, metric, tail).baseline]
-    if not stored:
+    stored = (tail for tail in _TAILS if collect(case.sides, metric, tail).baseline)
+    tail = next(stored, None)
+    if tail is None:
         return
     why_not = tail_or_why_not(metric, gate, case.sides, case.look)
     if why_not is None:
         yield _gate(case, metric, gate)
     else:
-        yield from shown(metric, stored[0], case.sides, case.look, remarks=(why_not,))
+        yield from shown(metric, tail, case.sides, case.look, remarks=(why_not,))
 
 
 def _witness(
@@ -332,7 +330,7 @@ def _anchored(case: _Case, baseline: Baseline | None) -> list[Reading]:
         metrics=(
             m
             for m in case.stored.values()
-            if _refusal(case, m) is None and not case.only_shown(m)
+            if _refusal(case, m) is None and m.name not in case.only_shown
         ),
         look=case.look,
     )
@@ -353,7 +351,7 @@ def _other_metrics(case: _Case) -> Iterator[Reading]:
             yield plain_reading(metric, gates[0], verdict)
     if not case.policy.gate:
         return
-    for name in case.policy.unknown_metrics({*case.known, *case.measured}):
+    for name in case.policy.unknown_metrics(chain(case.known, _measured(case))):
         verdict = Verdict(
             outcome=Outcome.ERROR,
             reason=Reason.METRIC_ABSENT,
@@ -363,6 +361,11 @@ def _other_metrics(case: _Case) -> Iterator[Reading]:
             metric=Metric(name=name, unit=""), statistic="", verdict=verdict
         )
         yield Reading(judgement=judgement, state=State.SETTLED)
+
+
+def _measured(case: _Case) -> Iterator[str]:
+    for run in case.sides.candidate:
+        yield from (name for name, found in run.statistics.items() if found)
 
 
 # when to stop -----------------------------------------------------------------
@@ -447,12 +450,13 @@ def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
     gated : the main statistic of each metric before its others
     stored : whether there is a baseline at all
     """
-    red = {Outcome.REGRESSED, Outcome.ERROR}
-    if not stored and not any(one.outcome in red for one in gated):
+    outcomes = [one.outcome for one in gated]
+    red = Outcome.REGRESSED in outcomes or Outcome.ERROR in outcomes
+    if not stored and not red:
         return Verdict(outcome=Outcome.NO_BASELINE, reason=Reason.NOTHING_STORED)
     for outcome in _ORDER:
-        alike = [one.verdict for one in gated if one.outcome is outcome]
-        if alike:
+        if outcome in outcomes:
+            alike = [one.verdict for one in gated if one.outcome is outcome]
             suspects = [one for one in alike if one.reason is Reason.SUSPECT]
             return (suspects or alike)[0]
     if not gated:
@@ -471,12 +475,11 @@ def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
 def _remarks(case: _Case) -> Iterator[str]:
     yield from _of_new(case)
     yield from _of_bound(case)
-    for metric in case.stored.values():
-        why_not = case.only_shown(metric)
-        if why_not and case.policy.gates(metric):
+    for name, why_not in case.only_shown.items():
+        if case.policy.gates(case.stored[name]):
             yield why_not
     for name, metric in case.stored.items():
-        if case.lacking(metric) and not case.policy.gates(metric):
+        if case.lacking[name] and not case.policy.gates(metric):
             yield f"{name} is in the baseline and was not measured in every run"
 
 

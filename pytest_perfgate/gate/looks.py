@@ -1,6 +1,7 @@
 """When the gate looks at the data, and how sure it must be each time."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 PLANNED = 3
 """Looks that the levels below are made for."""
@@ -13,7 +14,7 @@ _FEWEST_PAIRS = 5
 _USUAL_LAST = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Look:
     """One of the planned looks at the data.
 
@@ -44,17 +45,17 @@ class Look:
         # a plan of fewer looks spends the last one's level on its last
         return PLANNED - 1 if self.last else min(self.index, PLANNED - 2)
 
-    @property
+    @cached_property
     def red(self) -> float:
         """How often "over the budget" may be wrong at this look."""
         return _RED[self._place]
 
-    @property
+    @cached_property
     def green(self) -> float:
         """How often "within the budget" may be wrong at this look."""
         return _GREEN[self._place]
 
-    @property
+    @cached_property
     def identity(self) -> float:
         """How small the p-value of "nothing changed" must be for a change."""
         if self.base_code or self.paired:

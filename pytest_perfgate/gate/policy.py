@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pytest_perfgate.gate.budgets import (
     DEFAULT_BUDGET,
@@ -71,12 +72,7 @@ class BenchmarkPolicy:
         left_out = self.metrics is not None and metric.name not in self.metrics
         if left_out or not self.gate:
             return ()
-        found = [self._gate(metric, name) for name in self._statistics(metric)]
-        gates = [gate for gate in found if gate]
-        if gates and gates[0].statistic == "median" and has_witness(metric):
-            budget = gates[0].budget
-            gates.append(Gate(statistic="floor", budget=budget, witness=True))
-        return tuple(gates)
+        return _gates(metric, self.rules, self.defaults)
 
     def names(self, metric: str) -> bool:
         """Tell whether somebody asked for this metric, and not for all at once."""
@@ -98,39 +94,6 @@ class BenchmarkPolicy:
                 usual = replace(gate.budget, value=_ANCHOR_TIMES * gate.budget.value)
                 found.append(replace(gate, budget=named or usual))
         return tuple(found)
-
-    def _statistics(self, metric: Metric) -> tuple[str, ...]:
-        main = main_statistic(metric)
-        usual = (main, "p99") if main == "median" else (main,)
-        named = (rule.statistic for rule in self.rules if rule.statistic)
-        return tuple(dict.fromkeys((*usual, *named)))
-
-    def _named(self, metric: Metric, statistic: str) -> Budget | None:
-        return _speaking(self.rules, metric, statistic)
-
-    def _gate(self, metric: Metric, statistic: str) -> Gate | None:
-        named = self._named(metric, statistic)
-        if named is not None:
-            return Gate(
-                statistic=statistic,
-                budget=named,
-                explicit=any(rule.names(metric, statistic) for rule in self.rules),
-                witness=statistic == "floor",
-            )
-        if not (self.defaults and gated_by_default(metric)):
-            return None
-        return self._default(metric, statistic)
-
-    def _default(self, metric: Metric, statistic: str) -> Gate | None:
-        main = main_statistic(metric)
-        if statistic == main:
-            return Gate(statistic=statistic, budget=Budget(value=DEFAULT_BUDGET))
-        if statistic != "p99" or main != "median":
-            return None
-        budget = self._named(metric, main)
-        relative = budget is not None and not budget.absolute
-        allowed = budget.value if budget and relative else DEFAULT_BUDGET
-        return Gate(statistic="p99", budget=Budget(value=2 * allowed))
 
     def limited(self, limit: Limit, metrics: Mapping[str, Metric]) -> Metric | None:
         """Find the metric that a limit is about among those of a benchmark.
@@ -157,11 +120,63 @@ class BenchmarkPolicy:
 
     def unknown_metrics(self, metrics: Iterable[str]) -> tuple[str, ...]:
         """Give the metrics that the marker names and the benchmark lacks."""
-        present = set(metrics)
         rules = (*self.rules, *self.anchor_rules)
         wanted = [rule.metric for rule in rules if rule.marker and rule.metric]
         wanted += self.metrics or ()
+        present = set(metrics) if wanted else ()
         return tuple(name for name in dict.fromkeys(wanted) if name not in present)
+
+
+@lru_cache(maxsize=1024)  # most benchmarks of a suite share their rules and metrics
+def _gates(
+    metric: Metric,
+    rules: tuple[BudgetRule, ...],
+    defaults: bool,  # noqa: FBT001 (keywords would make the cache slow)
+) -> tuple[Gate, ...]:
+    usual = defaults and gated_by_default(metric)
+    found = [
+        _named(metric, name, rules)
+        or (_default(metric, name, rules) if usual else None)
+        for name in _statistics(metric, rules)
+    ]
+    gates = [gate for gate in found if gate]
+    if gates and gates[0].statistic == "median" and has_witness(metric):
+        budget = gates[0].budget
+        gates.append(Gate(statistic="floor", budget=budget, witness=True))
+    return tuple(gates)
+
+
+def _statistics(metric: Metric, rules: Sequence[BudgetRule]) -> tuple[str, ...]:
+    main = main_statistic(metric)
+    usual = (main, "p99") if main == "median" else (main,)
+    named = (rule.statistic for rule in rules if rule.statistic)
+    return tuple(dict.fromkeys((*usual, *named)))
+
+
+def _named(metric: Metric, statistic: str, rules: Sequence[BudgetRule]) -> Gate | None:
+    budget = _speaking(rules, metric, statistic)
+    if budget is None:
+        return None
+    return Gate(
+        statistic=statistic,
+        budget=budget,
+        explicit=any(rule.names(metric, statistic) for rule in rules),
+        witness=statistic == "floor",
+    )
+
+
+def _default(
+    metric: Metric, statistic: str, rules: Sequence[BudgetRule]
+) -> Gate | None:
+    main = main_statistic(metric)
+    if statistic == main:
+        return Gate(statistic=statistic, budget=Budget(value=DEFAULT_BUDGET))
+    if statistic != "p99" or main != "median":
+        return None
+    budget = _speaking(rules, metric, main)
+    relative = budget is not None and not budget.absolute
+    allowed = budget.value if budget and relative else DEFAULT_BUDGET
+    return Gate(statistic="p99", budget=Budget(value=2 * allowed))
 
 
 def _speaking(

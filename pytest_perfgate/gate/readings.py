@@ -4,6 +4,7 @@ A reading is open, settled or flagged. What it means for the benchmark, and
 when to stop, is the judge's business.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -225,20 +226,15 @@ def _not_a_ratio(numbers: Numbers) -> Verdict:
     )
 
 
-def samples_of(run_side: Runs, metric: Metric) -> list[int]:
-    """Count the samples that each run has of a metric."""
-    return [run.samples.get(metric.name, run.iterations) for run in run_side]
-
-
 def _too_few_in_a_run(metric: Metric, statistic: str, sides: Sides) -> Verdict | None:
-    counts = [samples_of(side, metric) for side in sides.both]
+    counts = sides.samples(metric.name)
     fewest = min(min(side) for side in counts)
     if tail_samples(statistic, fewest) >= TAIL_IN_RUN:
         return None
     return _few_tail(statistic, counts)
 
 
-def _few_tail(statistic: str, counts: list[list[int]]) -> Verdict:
+def _few_tail(statistic: str, counts: Sequence[list[int]]) -> Verdict:
     fewest = min(counts, key=sum)
     return inconclusive(Reason.TOO_FEW_TAIL_SAMPLES, tail_text(statistic, fewest))
 
@@ -355,7 +351,7 @@ def _hindrance(case: _Case, found: Estimate, bar: Bar) -> Verdict | None:
     """Say what keeps a statistic from more than `inconclusive`."""
     metric, gate, sides = case.numbers.metric, case.gate, case.sides
     if is_tail(gate.statistic):
-        counts = [samples_of(side, metric) for side in sides.both]
+        counts = sides.samples(metric.name)
         total = min(sum(side) for side in counts)
         if tail_samples(gate.statistic, total) < TAIL_ON_SIDE:
             return _few_tail(gate.statistic, counts)

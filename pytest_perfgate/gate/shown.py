@@ -18,13 +18,13 @@ from pytest_perfgate.gate.evidence import (
     collect,
     comparison,
     estimate,
-    recorded_detectable,
     scale_of,
+    stored_detectable,
 )
 from pytest_perfgate.gate.exact import deterministic, exact_comparison
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
-from pytest_perfgate.gate.readings import Reading, State, samples_of
+from pytest_perfgate.gate.readings import Reading, State
 from pytest_perfgate.gate.wording import tail_text
 from pytest_perfgate.model import (
     Comparison,
@@ -85,21 +85,20 @@ def tail_or_why_not(metric: Metric, gate: Gate, sides: Sides, look: Look) -> str
     name = gate.statistic.upper()
     if metric.of_rounds:
         return f"{name} is one of rounds, and not gated unless a budget names it"
-    counts = samples_of(sides.base_runs, metric)
+    counts, _ = sides.samples(metric.name)
     few = (
         tail_samples(gate.statistic, min(counts)) < TAIL_IN_RUN
         or tail_samples(gate.statistic, sum(counts)) < TAIL_ON_SIDE
     )
     if few:
         return f"{name} is not gated: {tail_text(gate.statistic, counts)}"
-    if not collect(sides, metric, gate.statistic).baseline:
+    numbers = collect(sides, metric, gate.statistic)
+    if not numbers.baseline:
         return f"{name} is not gated: a sample is the mean of several calls"
     if look.paired:
-        seen = _paired_detectable(metric, gate, sides, look)
+        seen = _paired_detectable(numbers, gate, look)
     else:
-        seen = recorded_detectable(
-            sides.baseline, metric, gate.statistic, budget=gate.budget, look=look
-        )
+        seen = stored_detectable(numbers, gate.budget, look)
     if seen is None or seen <= _HOPELESS * gate.budget.value:
         return None
     return (
@@ -109,19 +108,16 @@ def tail_or_why_not(metric: Metric, gate: Gate, sides: Sides, look: Look) -> str
     )
 
 
-def _paired_detectable(
-    metric: Metric, gate: Gate, sides: Sides, look: Look
-) -> float | None:
+def _paired_detectable(numbers: Numbers, gate: Gate, look: Look) -> float | None:
     """Say how small a change of a tail the pairs can see; their spread decides.
 
     The spread says nothing of the change itself, so that what is gated does not
     depend on what comes out.
     """
-    numbers = collect(sides, metric, gate.statistic)
     values = (*numbers.base_values, *numbers.values)
     unlike = len(numbers.base_values) != len(numbers.values)
     if gate.budget.absolute or unlike or len(numbers.values) < 2 or min(values) <= 0:
         return None
-    found = estimate(numbers, scale_of(metric, gate.budget), look)
+    found = estimate(numbers, scale_of(numbers.metric, gate.budget), look)
     theta = bar_of(gate.budget).theta
     return math.expm1(detectable(found, theta=theta, runs=look.final_runs))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from scipy.special import fdtri, stdtr, stdtrit
+from scipy.special import fdtri, stdtrit
+from scipy.special.cython_special import stdtr  # of scalars, without an array's cost
 
 SPREAD_FLOOR = 0.001
 """Smallest spread between runs that is believed, as a fraction."""
@@ -85,12 +86,12 @@ class Estimate:
     @property
     def p_worse(self) -> float:
         """One-sided p-value of "not worse": small where delta is above 0."""
-        return float(stdtr(self.df, -self.delta / self.se))
+        return stdtr(float(self.df), -self.delta / self.se)
 
     @property
     def p_better(self) -> float:
         """One-sided p-value of "not better": small where delta is below 0."""
-        return float(stdtr(self.df, self.delta / self.se))
+        return stdtr(float(self.df), self.delta / self.se)
 
 
 def two_samples(
