@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_perfgate.campaign.selection import collected_whole, holds_benchmarks
-from pytest_perfgate.campaign.shelf import Shelf, belongs
+from pytest_perfgate.campaign.shelf import Shelf, items_of
 from pytest_perfgate.errors import BaselineError, SchemaTooNew
 from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
 
@@ -81,7 +81,7 @@ def gone(
         if problem is not None and not nodeids:
             yield unreadable(file, problem)
         for benchmark in shelf.stored(file):
-            if not any(belongs(benchmark, nodeid) for nodeid in nodeids):
+            if nodeids.isdisjoint(items_of(benchmark)):
                 reason = Reason.SKIPPED_NOW if file in skipped else Reason.GONE
                 yield missing(benchmark, reason)
 

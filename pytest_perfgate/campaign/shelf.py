@@ -1,6 +1,6 @@
 """What is stored for the benchmarks of this session, read once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.errors import BaselineError
@@ -25,6 +25,10 @@ class Shelf:
                 self._files[name] = store.load(key, name)
             except BaselineError as error:
                 self._problems[name] = error
+        self._items = {
+            name: _by_item(file.benchmarks) if file else {}
+            for name, file in self._files.items()
+        }
 
     def problem(self, nodeid: str) -> BaselineError | None:
         return self._problems.get(file_of(nodeid))
@@ -40,11 +44,7 @@ class Shelf:
 
     def of_item(self, nodeid: str) -> Mapping[str, Baseline]:
         """Return an item's stored benchmarks: its own, and the named ones under it."""
-        return {
-            benchmark: baseline
-            for benchmark, baseline in self._benchmarks(nodeid).items()
-            if belongs(benchmark, nodeid)
-        }
+        return self._items.get(file_of(nodeid), {}).get(nodeid, {})
 
     def plans(self, nodeid: str) -> Mapping[str, Plan]:
         return {b: baseline.plan for b, baseline in self.of_item(nodeid).items()}
@@ -63,6 +63,17 @@ class Shelf:
         return file.benchmarks if file else {}
 
 
-def belongs(benchmark: str, nodeid: str) -> bool:
-    """Whether a benchmark id is an item's own, or `::name` under it."""
-    return benchmark == nodeid or benchmark.startswith(f"{nodeid}::")
+def _by_item(benchmarks: Mapping[str, Baseline]) -> Mapping[str, dict[str, Baseline]]:
+    found: dict[str, dict[str, Baseline]] = {}
+    for benchmark, baseline in benchmarks.items():
+        for item in items_of(benchmark):
+            found.setdefault(item, {})[benchmark] = baseline
+    return found
+
+
+def items_of(benchmark: str) -> Iterator[str]:
+    """Yield the node ids whose benchmark this is: its own, or what it is named under."""
+    yield benchmark
+    while "::" in benchmark:
+        benchmark = benchmark.rpartition("::")[0]
+        yield benchmark

@@ -23,6 +23,7 @@ class Summaries:
     def __init__(self, policies: Mapping[str, BenchmarkPolicy]) -> None:
         self._policies = policies
         self._known: dict[int, RunSummary] = {}
+        self._pairs: dict[tuple[int, int], tuple[RunSummary, RunSummary]] = {}
         self._measurements: list[Measurement] = []
 
     def of(
@@ -73,6 +74,14 @@ class Summaries:
         )
 
     def _halves(
+        self, nodeid: str, candidate: Measurement, base: Measurement
+    ) -> tuple[RunSummary, RunSummary]:
+        key = id(candidate), id(base)
+        if key not in self._pairs:
+            self._pairs[key] = self._pair(nodeid, candidate, base)
+        return self._pairs[key]
+
+    def _pair(
         self, nodeid: str, candidate: Measurement, base: Measurement
     ) -> tuple[RunSummary, RunSummary]:
         disturbed = disturbed_unequally(candidate, base)

@@ -7,6 +7,7 @@ Python would say `and`.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.looks import PLANNED, Look
@@ -32,6 +33,7 @@ class Bar:
     double: float
 
 
+@lru_cache(maxsize=256)
 def bar_of(budget: Budget) -> Bar:
     if budget.absolute:
         return Bar(theta=budget.value, double=2 * budget.value)

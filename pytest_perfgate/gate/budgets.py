@@ -60,6 +60,7 @@ def is_tail(statistic: str) -> bool:
     return share is not None and share >= _TAIL_FROM
 
 
+@lru_cache(maxsize=1024)
 def tail_samples(statistic: str, samples: int) -> float:
     """Give how many of so many samples lie beyond a quantile; all, for others."""
     share = quantile_of(statistic) if is_tail(statistic) else 0.0

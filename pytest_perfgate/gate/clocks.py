@@ -57,10 +57,13 @@ class Clocks:
         return f"{self.before_mhz:.0f} → {self.now_mhz:.0f} MHz"
 
 
+UNKNOWN = Clocks()
+
+
 def compare_clocks(baseline: Runs, candidate: Runs) -> Clocks:
     """Compare what the driver told during the runs of two sides."""
-    if not any(run.device for run in candidate):
-        return Clocks()
+    if not [run for run in candidate if run.device]:
+        return UNKNOWN
     before, now = _middle(baseline, SM_CLOCK), _middle(candidate, SM_CLOCK)
     return Clocks(
         before_mhz=before or None,

@@ -43,12 +43,12 @@ def compare_environments(
 
 
 def _facts(baseline: Facts, candidate: Facts, *, forbids: bool) -> list[Difference]:
+    if baseline == candidate:
+        return []
     found = []
     for name in sorted(baseline.keys() | candidate.keys()):
-        if any(word in name.lower() for word in _CLOCKS):
-            continue
         before, now = baseline.get(name, _ABSENT), candidate.get(name, _ABSENT)
-        if before != now:
+        if before != now and not any(word in name.lower() for word in _CLOCKS):
             both = name in baseline and name in candidate
             found.append(_difference(name, before, now, forbids=forbids and both))
     return found
@@ -61,6 +61,8 @@ def compare_plans(baseline: Plan, candidate: Plan) -> tuple[Difference, ...]:
     torch, which for a benchmark without torch depends on its neighbours: not
     known on one side is no difference.
     """
+    if baseline == candidate:
+        return ()
     return tuple(
         _difference(name, before, now, forbids=True)
         for name in (each.name for each in fields(Plan))

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.budgets import (
@@ -19,12 +20,15 @@ from pytest_perfgate.units import nearest_unit, parse_fraction, parse_quantity
 
 def is_for(glob: str | None, nodeid: str) -> bool:
     """Match `*` and `?` only: brackets in node ids are just brackets."""
-    if glob is None:
-        return True
+    return glob is None or _pattern(glob).fullmatch(nodeid) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(glob: str) -> re.Pattern[str]:
     wild = {"*": ".*", "?": "."}
     parts = re.split(r"([*?])", glob)
     regex = "".join(wild.get(part, re.escape(part)) for part in parts)
-    return re.fullmatch(regex, nodeid, re.DOTALL) is not None
+    return re.compile(regex, re.DOTALL)
 
 
 _TARGET = re.compile(r"(?:(?:stage|phase):)?[^:]+")
@@ -113,6 +117,7 @@ def _is_noisy(target: str) -> bool:
     return not target or is_statistic(target) or _known(target) is not None
 
 
+@lru_cache(maxsize=256)  # what a session is judged by is asked for each benchmark
 def parse_budget(
     spec: str, *, name: str = "--perfgate-budget"
 ) -> tuple[str | None, BudgetRule]:
@@ -160,6 +165,7 @@ def _rule(target: str, value: str | float, *, name: str, source: str) -> BudgetR
 _LIMIT = re.compile(r"(?P<left>.*?)(?P<operator><=|>=)(?P<value>[^<>=]*)")
 
 
+@lru_cache(maxsize=256)
 def parse_limit(
     spec: str, *, name: str = "--perfgate-limit"
 ) -> tuple[str | None, Limit]:

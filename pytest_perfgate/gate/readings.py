@@ -25,6 +25,7 @@ from pytest_perfgate.gate.budgets import (
     tail_samples,
 )
 from pytest_perfgate.gate.clocks import (
+    UNKNOWN,
     Clocks,
     excuse,
     flattery,
@@ -285,7 +286,7 @@ def _clocks(case: _Case, *, by_host: bool) -> Clocks:
     """
     clocked = is_clocked(case.numbers.metric) and not case.gate.budget.absolute
     if not clocked:
-        return Clocks()
+        return UNKNOWN
     clocks = case.sides.clocks
     return clocks.of_a_waiting_gpu if by_host else clocks
 

@@ -38,6 +38,8 @@ from pytest_perfgate.stats.interval import detectable
 from pytest_perfgate.units import format_fraction
 
 _HOPELESS = 2
+_SHOWN = Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
+_AS_RATIO = Budget(value=DEFAULT_BUDGET)
 
 
 def shown(
@@ -56,7 +58,7 @@ def shown(
     judgement = Judgement(
         metric=metric,
         statistic=statistic,
-        verdict=Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED),
+        verdict=_SHOWN,
         gated=False,
         comparison=_comparison(numbers, look),
         remarks=remarks,
@@ -67,10 +69,10 @@ def shown(
 def _comparison(numbers: Numbers, look: Look) -> Comparison | None:
     if deterministic(numbers):
         return exact_comparison(numbers)
-    sides = (numbers.base_values, numbers.values)
-    if min(map(len, sides)) < 2 or min(map(min, sides)) <= 0:
+    base, now = numbers.base_values, numbers.values
+    if min(len(base), len(now)) < 2 or min(*base, *now) <= 0:
         return None
-    scale = scale_of(numbers.metric, Budget(value=DEFAULT_BUDGET))
+    scale = scale_of(numbers.metric, _AS_RATIO)
     found = estimate(numbers, scale, look)
     return comparison(scale, found, bar=None, look=look)
 

@@ -124,7 +124,7 @@ def two_samples(
     Kalibera and Jones (2013), Rigorous benchmarking in reasonable time. Welch
     (1947). Searle, Casella and McCulloch (1992), Variance Components, 3.6.
     """
-    runs = [value for session in baseline for value in session]
+    runs = list(chain.from_iterable(baseline))
     least = max(spread_floor**2, within_variance)
     level, raw_base = _moments(runs)
     mean, raw_cand = _moments(candidate)
