@@ -34,7 +34,6 @@ from pytest_perfgate.gate.clocks import (
 )
 from pytest_perfgate.gate.evidence import (
     Numbers,
-    Runs,
     Sides,
     collect,
     comparison,
