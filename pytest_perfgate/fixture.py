@@ -113,6 +113,7 @@ class PerfGate:
         scaler: Any = None,  # noqa: ANN401 (torch's)
         clip: float | None = None,
         batch_size: int | None = None,
+        loader: Any = None,  # noqa: ANN401 (an iterable, or a function that gives one)
         name: str | None = None,
     ) -> Any:  # noqa: ANN401 (a tensor)
         """Measure a training step and its phases; returns the last loss.
@@ -126,12 +127,18 @@ class PerfGate:
         scaler : a gradient scaler, or None
         clip : largest norm of all gradients, or None
         batch_size : items in the batch: gives items a second
+        loader : brings batches like `batch`, and can be gone through more than once
+            (a DataLoader, a list), or a function that gives a fresh one: gives the
+            share of data loading, once the step on `batch` is timed
 
         Raises
         ------
         BadSample
             The loss is not finite at the end.
+        UsageError
+            The loader can be gone through only once, or is none.
         """
+        from pytest_perfgate.workloads.loading import Loader
         from pytest_perfgate.workloads.training import Step, measure_training, run_step
 
         step = Step(
@@ -143,11 +150,12 @@ class PerfGate:
             scaler=scaler,
             clip=clip,
         )
+        source = None if loader is None else Loader(given=loader)
         target = self._claim(name)
         if self._context is None:
             return run_step(step, lambda _: None)
         measurement, loss = measure_training(
-            self._context, target, step, batch_size=batch_size
+            self._context, target, step, batch_size=batch_size, loader=source
         )
         self._file(self._context, measurement)
         return loss

@@ -81,6 +81,14 @@ METRICS: Mapping[str, Metric] = {
             definition="work-over-wall/1",
         ),
         Metric(name="peak_memory", unit="B", definition="allocated-peak/1"),
+        Metric(name="data_share", unit="1", definition="one-minus-fixed-over-loaded/1"),
+        _timing("loader_wait", "blocked-in-next/1"),
+        Metric(
+            name="loader_rate",
+            unit="1/s",
+            better=Better.HIGHER,
+            definition="loader-alone/1",
+        ),
     )
 }
 """The metrics known by name. Stages (`stage:NAME`), training phases

@@ -35,9 +35,14 @@ _SHOWN_ONLY = frozenset(
         "device_period",
         "reserved_memory",
         "host_peak_memory",
+        "data_share",
+        "loader_wait",
+        "loader_rate",
     }
 )
-_WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e"})
+_MEANS = frozenset({"throughput", "mfu", "data_share", "loader_wait", "loader_rate"})
+_WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e", "loader_wait"})
+_SHARES_OF_TIME = frozenset({"data_share"})
 
 
 @lru_cache(maxsize=256)
@@ -75,7 +80,15 @@ def samples_for(statistic: str, tail: int) -> int:
 
 def is_timed(metric: Metric) -> bool:
     """Tell whether a disturbed machine moves a metric: all but counts and sizes."""
-    return metric.unit not in {"1", "B"}
+    return metric.unit not in {"1", "B"} or is_share_of_time(metric)
+
+
+def is_share_of_time(metric: Metric) -> bool:
+    """Tell a share of the time from what else is a bare number, such as a count.
+
+    It may well be 0, so that another one is no multiple of it.
+    """
+    return metric.name in _SHARES_OF_TIME
 
 
 def fits_unit(written: str, unit: str) -> bool:
@@ -92,7 +105,7 @@ def main_statistic(metric: Metric) -> str:
     """Give the statistic that stands for a metric where none is named."""
     if metric.exact or metric.name.endswith("_memory"):
         return "max"
-    return "mean" if metric.name in {"throughput", "mfu"} else "median"
+    return "mean" if metric.name in _MEANS else "median"
 
 
 def gated_by_default(metric: Metric) -> bool:

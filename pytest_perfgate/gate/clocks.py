@@ -18,6 +18,7 @@ from pytest_perfgate.units import format_change
 
 SM_CLOCK = "sm_clock_mhz"
 POWER_CAP = "sw_power_cap_share"
+_OF_THE_HOST = frozenset({"cpu_time", "loader_wait", "loader_rate"})
 LINKS = {"pcie_generation": "PCIe generation", "pcie_width": "PCIe width"}
 MORE_POWER_CAP = 0.10
 """So much more of the time under the power cap than the baseline was is odd."""
@@ -90,7 +91,7 @@ def _odd(baseline: Runs, candidate: Runs) -> Iterator[str]:
 def is_clocked(metric: Metric) -> bool:
     """Tell whether a metric is a time, or a rate, in which a GPU has a part."""
     timed = metric.unit == "s" or metric.unit.endswith("/s")
-    return timed and metric.name != "cpu_time"
+    return timed and metric.name not in _OF_THE_HOST
 
 
 def excuse(clocks: Clocks, found: Estimate, bar: Bar, look: Look) -> str | None:

@@ -2,7 +2,7 @@
 
 from statistics import median_low
 
-from pytest_perfgate.gate.budgets import Budget
+from pytest_perfgate.gate.budgets import Budget, is_timed
 from pytest_perfgate.gate.evidence import Numbers, Sides, collect
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.readings import (
@@ -54,7 +54,7 @@ def read_exact(metric: Metric, gate: Gate, sides: Sides) -> Reading | None:
 
 
 def _may_be_exact(metric: Metric) -> bool:
-    return metric.exact or metric.unit in {"1", "B"}
+    return metric.exact or not is_timed(metric)
 
 
 def _absent(numbers: Numbers, gate: Gate, sides: Sides) -> Verdict:

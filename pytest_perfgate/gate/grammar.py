@@ -12,6 +12,7 @@ from pytest_perfgate.gate.budgets import (
     BudgetRule,
     Limit,
     fits_unit,
+    is_share_of_time,
     is_statistic,
 )
 from pytest_perfgate.model import METRICS, Better, Metric
@@ -81,6 +82,12 @@ def _budget(text: str | float, target: str, *, name: str, where: str) -> Budget:
             f"{where} allows nothing, and noise alone would exceed it;"
             " write a percentage, or +0 for a count"
         )
+    known = _known(target)
+    if known is not None and is_share_of_time(known):
+        raise UsageError(
+            f"{where}: {known.name} is a share itself and may be 0, of which nothing is"
+            f" a multiple; write +{fraction:.3g}, which is what may be added to it"
+        )
     return Budget(value=fraction)
 
 
@@ -102,7 +109,7 @@ def _absolute(written: str, target: str, *, place: str, where: str) -> Budget:
     return Budget(value=value, absolute=True, unit=unit)
 
 
-_EXAMPLES = {"s": "150ms", "B": "2GiB", "1/s": "500/s"}
+_EXAMPLES = {"s": "150ms", "B": "2GiB", "1/s": "500/s", "1": "5%"}
 
 
 def _known(target: str) -> Metric | None:

@@ -56,6 +56,7 @@ from pytest_perfgate.stats.interval import Estimate, half_width, runs_needed
 from pytest_perfgate.units import format_duration, format_value
 
 OF_ROUNDS = "a quantile of rounds, each the mean of its calls, not of calls"
+_SMALL = {"s": "ms", "B": "MiB"}
 
 
 class State(Enum):
@@ -217,12 +218,13 @@ def _not_a_ratio(numbers: Numbers) -> Verdict:
     if min(values) > 0:
         side, values = "candidate", numbers.values
     index = [value <= 0 for value in values].index(True)
-    shown = format_value(values[index], numbers.metric.unit)
+    unit = numbers.metric.unit
+    shown = format_value(values[index], unit)
     return Verdict(
         outcome=Outcome.ERROR,
         reason=Reason.NOT_A_NUMBER,
         detail=f"{side} run {index} is {shown}, and a ratio needs more than 0;"
-        " give it an absolute budget like +1",
+        f" give it an absolute budget like +1{_SMALL.get(unit, '')}",
     )
 
 

@@ -9,6 +9,7 @@ from pytest_perfgate.gate.budgets import (
     TAIL_IN_RUN,
     TAIL_ON_SIDE,
     Budget,
+    is_share_of_time,
     main_statistic,
     tail_samples,
 )
@@ -40,6 +41,7 @@ from pytest_perfgate.units import format_fraction
 _HOPELESS = 2
 _SHOWN = Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
 _AS_RATIO = Budget(value=DEFAULT_BUDGET)
+_AS_DIFFERENCE = Budget(value=DEFAULT_BUDGET, absolute=True)
 
 
 def shown(
@@ -70,9 +72,10 @@ def _comparison(numbers: Numbers, look: Look) -> Comparison | None:
     if deterministic(numbers):
         return exact_comparison(numbers)
     base, now = numbers.base_values, numbers.values
-    if min(len(base), len(now)) < 2 or min(*base, *now) <= 0:
+    plain = is_share_of_time(numbers.metric)
+    if min(len(base), len(now)) < 2 or (min(*base, *now) <= 0 and not plain):
         return None
-    scale = scale_of(numbers.metric, _AS_RATIO)
+    scale = scale_of(numbers.metric, _AS_DIFFERENCE if plain else _AS_RATIO)
     found = estimate(numbers, scale, look)
     return comparison(scale, found, bar=None, look=look)
 

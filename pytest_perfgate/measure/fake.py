@@ -50,7 +50,8 @@ it; without one a piece of work takes a millisecond. Every key is optional.
     that stand in them.
 `parts`
     The share of `seconds` that a part takes: `call`, `round`, `stage:NAME`,
-    `phase:NAME`, `first` (chunk), `chunk`.
+    `phase:NAME`, `first` (chunk), `chunk`, and `loader`: a batch of a training
+    step's loader, which without it takes next to nothing.
 `values`
     Seconds of the pieces of work in turn, from the first measured one on, over
     and over, in place of `seconds` and the two deviations.
@@ -130,6 +131,8 @@ class BenchmarkScript:
         usual = _PHASE_SHARE if part.startswith("phase:") else 1.0
         if part == "first":
             usual = self.parts.get("chunk", 1.0)
+        if part == "loader":
+            usual = 0.0
         return self.parts.get(part, usual)
 
 

@@ -16,7 +16,16 @@ from pytest_perfgate.units import (
 )
 
 NOTHING = "–"
-_SELDOM_ASKED_FOR = frozenset({"cpu_time", "throughput", "peak_memory"})
+_SELDOM_ASKED_FOR = frozenset(
+    {
+        "cpu_time",
+        "throughput",
+        "peak_memory",
+        "data_share",
+        "loader_wait",
+        "loader_rate",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ from pytest_perfgate.store.fields import Json, Node, Scalar
 from pytest_perfgate.store.layout import tidy
 
 _DIGEST_LENGTH = 12
+_MAY_BE_NOTHING = frozenset({"cpu_time", "loader_wait"})
 
 
 def present(**fields: object) -> Json:
@@ -115,11 +116,11 @@ def number_of(metric: Metric, node: Node) -> float:
     """Read a number of a metric, and refuse what the metric cannot be.
 
     The known times are never zero: they are compared as ratios. The CPU's time
-    can be, where its clock is coarse, and so can a size; what a benchmark
-    records itself may be any number.
+    can be, where its clock is coarse, and so can the wait for a batch that is
+    there, or a size; what a benchmark records itself may be any number.
     """
     known = metric.name in METRICS
-    if known and metric.unit == "s" and metric.name != "cpu_time":
+    if known and metric.unit == "s" and metric.name not in _MAY_BE_NOTHING:
         return node.number(above=0)
     if known or metric.unit == "B":
         return node.number(minimum=0)

@@ -10,7 +10,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_perfgate.errors import BadSample, UsageError
@@ -29,6 +29,7 @@ from pytest_perfgate.workloads.assembly import (
     throughput,
     workload_digest,
 )
+from pytest_perfgate.workloads.loading import Job, Loader, Loading, measure_loading
 from pytest_perfgate.workloads.target import Target
 
 LEFT_OVER, LEFT_OVER_S = 0.02, 50e-6
@@ -148,12 +149,16 @@ class Steps:
             for spans in self.phases_s.values():
                 del spans[-request.dropped :]
             del self.unaccounted_s[-request.dropped :]
-        return [self._once(measured=request.measured) for _ in range(request.count)]
+        self.device.synchronize()
+        return [self.once(measured=request.measured) for _ in range(request.count)]
 
-    def _once(self, *, measured: bool) -> int:
+    def once(self, *, measured: bool) -> int:
+        """Make a step and wait for its work, once; returns nanoseconds.
+
+        Nothing else may be under way when it begins.
+        """
         device = self.device
         boundary = self._stretched if device.stretches else self._boundary
-        device.synchronize()
         started = device.now_ns()
         self._marks = [device.mark()]
         self.loss = run_step(self.step, boundary)
@@ -188,9 +193,20 @@ class Steps:
 
 
 def measure_training(
-    context: MeasureContext, target: Target, step: Step, *, batch_size: int | None
+    context: MeasureContext,
+    target: Target,
+    step: Step,
+    *,
+    batch_size: int | None,
+    loader: Loader | None = None,
 ) -> tuple[Measurement, Any]:
-    """Measure a training step; returns the record and the last loss."""
+    """Measure a training step; returns the record and the last loss.
+
+    Parameters
+    ----------
+    batch_size : items in the batch, and in each of the loader's
+    loader : brings batches for the share of data loading, once all is timed
+    """
     device = context.device
     steps = Steps(device=device, step=step)
     wanted = recipe(context, target.benchmark).single("a training step")
@@ -205,6 +221,10 @@ def measure_training(
         return run_step(step, lambda _: None)
 
     peaks = device.peak_memory(again)
+    counts = counted(context, outcome, again, of_a_model=True)
+    loading = _loading(
+        context, target, step, outcome, batch_size=batch_size, loader=loader
+    )
     phases, odd = _phases(target, outcome, steps)
     found = Findings(
         series=(
@@ -212,13 +232,52 @@ def measure_training(
             *phases,
             *_throughput(outcome, batch_size),
             *memory_samples(peaks),
+            *loading.series,
         ),
         workload=workload_digest("training_step", step.batch),
         batch_size=batch_size,
-        remarks=(*odd, *scale.remarks()),
-        counted=counted(context, outcome, again, of_a_model=True),
+        remarks=(*odd, *scale.remarks(), *loading.remarks),
+        counted=counts,
     )
     return assemble(context, target, outcome, found), steps.loss
+
+
+def _loading(
+    context: MeasureContext,
+    target: Target,
+    step: Step,
+    outcome: Outcome,
+    *,
+    batch_size: int | None,
+    loader: Loader | None,
+) -> Loading:
+    """Measure what loading adds to the step, if there is something to load from."""
+    if loader is None:
+        return Loading()
+    steps = Steps(device=context.device, step=step)
+
+    def train(batch: object) -> int:
+        steps.step = _on(step, batch)
+        return steps.once(measured=False)
+
+    job = Job(
+        batch=step.batch,
+        batch_size=batch_size,
+        train=train,
+        step_s=statistics.fmean(outcome.seconds),
+        most=outcome.iterations,
+    )
+    found = measure_loading(context, target.benchmark, loader, job)
+    if steps.loss is not None:
+        check_loss(steps.loss, where=f"{target.benchmark}, on the loader's batches")
+    return found
+
+
+def _on(step: Step, batch: object) -> Step:
+    try:
+        return replace(step, batch=batch)
+    except UsageError as error:
+        raise UsageError(f"the loader brings what is no batch: {error}") from error
 
 
 def _phases(

@@ -116,6 +116,14 @@ def test_a_plain_training_step_is_one_step(plain):
     assert parts.steps == 1
 
 
+def test_a_plain_training_step_leaves_its_loader_alone(plain):
+    parts, begun = Parts(), []
+    assert train(plain, parts, loader=lambda: begun.append(1)) == 0.5
+    assert (parts.steps, begun) == (1, [])
+    with pytest.raises(UsageError, match="loader=<list_iterator"):
+        train(plain, parts, loader=iter([1]), name="again")
+
+
 def test_plain_generation_reads_each_prompt_once(plain):
     prompts = []
     replies = plain.generation(lambda p: prompts.append(p) or range(p), [2, 3])

@@ -77,6 +77,8 @@ def test_a_budget_in_the_metric_s_own_unit_knows_no_cycles(judge):
         (METRICS["device_time"], True),
         (Metric(name="throughput", unit="tokens/s"), True),
         (METRICS["cpu_time"], False),
+        (METRICS["loader_wait"], False),
+        (METRICS["loader_rate"], False),
         (METRICS["peak_memory"], False),
         (Metric(name="hits", unit="1"), False),
     ],

@@ -220,6 +220,49 @@ def test_a_constant_zero_is_unchanged_within_an_absolute_budget(make):
     assert judged.verdict.outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.parametrize(
+    ("now", "outcome"),
+    [
+        ([0.0] * 5, Outcome.UNCHANGED),
+        ([0.0, 0.01, 0.0, 0.02, 0.0], Outcome.UNCHANGED),
+        ([0.2, 0.21, 0.19, 0.2, 0.2], Outcome.REGRESSED),
+    ],
+)
+def test_a_share_of_the_time_is_a_difference_and_never_a_count(make, now, outcome):
+    baseline = make.baseline(make.runs("data_share__mean", [0.0] * 5))
+    runs = make.runs("data_share__mean", now)
+    judged = make.judge(baseline, runs, specs=["data_share=+5%"])
+    assert judged.verdict.outcome is outcome
+    found = of(judged, "mean", metric="data_share")
+    assert found.bound == "+0.05"
+    assert found.comparison.absolute
+    # nobody named it: shown, zeros or not, as a difference
+    shown = of(make.judge(baseline, runs), "mean", metric="data_share")
+    assert (shown.gated, shown.comparison.absolute) == (False, True)
+
+
+def test_a_disturbed_machine_moves_a_share_of_the_time(make):
+    baseline = make.baseline(make.runs("data_share__mean", [0.1] * 5))
+    runs = make.runs("data_share__mean", [0.5] * 5, disturbed=True)
+    judged = make.judge(baseline, runs, specs=["data_share=+5%"])
+    assert judged.verdict.reason is Reason.DISTURBED
+
+
+@pytest.mark.parametrize(
+    ("key", "spec", "example"),
+    [
+        ("loader_wait__mean", "loader_wait=10%", "+1ms"),
+        ("peak_memory__max", "peak_memory=2%", "+1MiB"),
+        ("backlog__median", "backlog=2%", "+1"),
+    ],
+)
+def test_zeros_under_a_relative_budget_say_what_to_write(make, key, spec, example):
+    runs = make.runs(key, [0.0, 1.0, 2.0])
+    judged = make.judge(make.baseline(runs), runs, specs=[spec])
+    assert judged.verdict.outcome is Outcome.ERROR
+    assert judged.verdict.detail.endswith(f"an absolute budget like {example}")
+
+
 def test_an_absolute_budget_knows_the_direction(make):
     baseline = make.baseline(make.runs("score__median", [50.0, 51.0, 49.0, 50.5]))
     judged = make.judge(

@@ -45,6 +45,14 @@ def test_a_stage_is_gated_as_a_latency_and_a_phase_is_only_shown(make):
     assert gates(policy, make.metric("phase:backward")) == {}
 
 
+@pytest.mark.parametrize("name", ["data_share", "loader_wait", "loader_rate"])
+def test_what_loading_costs_is_shown_and_gated_by_its_mean_where_named(name):
+    assert gates(resolve_policy(NODE), METRICS[name]) == {}
+    spec = f"{name}=+1%" if name == "data_share" else f"{name}=10%"
+    policy = resolve_policy(NODE, specs=[spec])
+    assert list(gates(policy, METRICS[name])) == ["mean"]
+
+
 @pytest.mark.parametrize("name", ["ttft", "tpot", "e2e"])
 def test_request_times_have_no_witness(name):
     assert list(gates(resolve_policy(NODE), METRICS[name])) == ["median", "p99"]
@@ -198,6 +206,11 @@ def test_metrics_that_the_marker_names_are_missed():
         ("latency=+3", "latency is measured in s; write \\+150ms"),
         ("cpu_time=+2MiB", "cpu_time is measured in s"),
         ("hits=+-1", "is negative"),
+        ("data_share=5%", "is a share itself and may be 0.*write \\+0.05, which"),
+        ("data_share.mean=0.1", "write \\+0.1, which is what may be added to it"),
+        ("data_share=+0", "\\+0 is for counts"),
+        ("data_share=+1ms", "data_share is measured in 1; write \\+5%"),
+        ("loader_wait=+1", "loader_wait is measured in s"),
         ("median=-5%", "is negative"),
         ("median=5", "--perfgate-budget median='5' would mean 500 %"),
         ("latency.p9x=5%", "names the statistic 'p9x'"),
@@ -256,6 +269,9 @@ def test_no_budget_is_negative_or_not_a_number(value):
         ("peak_memory<=2GiB", (None, "peak_memory", None, "<=", 2.0**31, "B")),
         ("stage:forward<=1ms", (None, "stage:forward", None, "<=", 0.001, "s")),
         ("hits>=3", (None, "hits", None, ">=", 3.0, "")),
+        ("data_share<=10%", (None, "data_share", None, "<=", 0.1, "1")),
+        ("data_share<=0.1", (None, "data_share", None, "<=", 0.1, "")),
+        ("loader_rate>=9/s", (None, "loader_rate", None, ">=", 9.0, "1/s")),
         ("p90>=3/s", (None, None, "p90", ">=", 3.0, "1/s")),
         ("p90<=70 points", (None, None, "p90", "<=", 70.0, "points")),
     ],
@@ -282,6 +298,8 @@ def test_limit(spec, expected):
         ("p99<=150xs", "'xs' is no unit, is 's' meant"),
         ("b.py:p99<=150msec", "'msec' is no unit, is 'ms' meant"),
         ("max<=3gib", "'gib' is no unit, is 'GiB' meant"),
+        ("data_share<=1ms", "data_share is measured in 1; write 5%"),
+        ("data_share>=5%", "of data_share lower is better; write <="),
     ],
 )
 def test_a_limit_that_cannot_mean_anything_is_refused(spec, message):
