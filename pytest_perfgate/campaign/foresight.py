@@ -7,6 +7,9 @@ from pytest_perfgate.model import Baseline
 from pytest_perfgate.settings import ItemSettings
 from pytest_perfgate.units import format_duration
 
+CONTEXT_BYTES = 1 << 30
+"""What a CUDA process takes beside the memory that its allocator reserves."""
+
 
 def plan_lines(
     planned: Sequence[ItemSettings], shelf: Shelf, *, runs: tuple[int, int]
@@ -40,3 +43,21 @@ def expected_s(own: ItemSettings, stored: Mapping[str, Baseline]) -> float:
         and (number := baseline.runs[-1].get(metric.name, "median"))
     ]
     return max(known, default=own.max_time_s)
+
+
+def needed_bytes(nodeids: Sequence[str], shelf: Shelf) -> float:
+    """Say what the hungriest of some benchmarks took of a GPU's memory when recorded.
+
+    Returns
+    -------
+    float
+        Zero where no baseline tells.
+    """
+    took = [
+        number.value
+        for nodeid in nodeids
+        for baseline in shelf.of_item(nodeid).values()
+        for name in ("reserved_memory", "peak_memory")
+        if (number := baseline.runs[-1].get(name, "max"))
+    ]
+    return max(took) + CONTEXT_BYTES if took else 0.0

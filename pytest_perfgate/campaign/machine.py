@@ -25,6 +25,7 @@ def held(
     say: Say,
     lock_clocks: bool = False,
     patience_s: float | None = None,
+    needed_bytes: float = 0.0,
 ) -> Iterator[bool]:
     """Hold a device for a session, once it is fit to be measured on.
 
@@ -34,6 +35,7 @@ def held(
     ledger : told why nothing is to be measured, where it is not
     say : told what is waited for
     patience_s : less than the usual ten minutes for another session
+    needed_bytes : of a GPU's memory, as far as that is known
 
     Yields
     ------
@@ -51,7 +53,7 @@ def held(
         patience_s = min(PATIENCE_S, patience_s or PATIENCE_S)
         fit = _acquire(lock, ledger, say=say, patience_s=patience_s)
         if fit and uuid is not None:
-            fit = _ready(uuid, ledger, say=say)
+            fit = _ready(uuid, ledger, say=say, needed_bytes=needed_bytes)
         if fit and lock_clocks and uuid is not None:
             clocks = ClockLock(uuid)
             stack.callback(clocks.release)
@@ -60,7 +62,9 @@ def held(
 
 
 @contextlib.contextmanager
-def held_fake(script: Path, ledger: Ledger) -> Iterator[bool]:
+def held_fake(
+    script: Path, ledger: Ledger, *, needed_bytes: float = 0.0
+) -> Iterator[bool]:
     """Do the same with a scripted machine, whose time is not real: no lock."""
     from pytest_perfgate.measure.fake import read_script
     from pytest_perfgate.measure.fake_gpu import FakeMachine
@@ -70,7 +74,13 @@ def held_fake(script: Path, ledger: Ledger) -> Iterator[bool]:
         yield True
         return
     scripted = FakeMachine(machine)
-    yield _fit(scripted, ledger, say=ledger.note, sleep=scripted.sleep)
+    yield _fit(
+        scripted,
+        ledger,
+        say=ledger.note,
+        sleep=scripted.sleep,
+        needed_bytes=needed_bytes,
+    )
 
 
 def _uuid(device: str) -> str | None:
@@ -98,18 +108,31 @@ def _acquire(lock: DeviceLock, ledger: Ledger, *, say: Say, patience_s: float) -
     return False
 
 
-def _ready(uuid: str, ledger: Ledger, *, say: Say) -> bool:
+def _ready(uuid: str, ledger: Ledger, *, say: Say, needed_bytes: float) -> bool:
     from pytest_perfgate.measure.nvml import packaging_hint
     from pytest_perfgate.measure.nvml_telemetry import manager_telemetry
 
     hint = packaging_hint()
     if hint is not None:
         ledger.note(hint)
-    return _fit(manager_telemetry(uuid), ledger, say=say, sleep=time.sleep)
+    return _fit(
+        manager_telemetry(uuid),
+        ledger,
+        say=say,
+        sleep=time.sleep,
+        needed_bytes=needed_bytes,
+    )
 
 
-def _fit(telemetry: Telemetry, ledger: Ledger, *, say: Say, sleep: Sleep) -> bool:
-    found = wait_until_ready(telemetry, sleep=sleep, say=say)
+def _fit(
+    telemetry: Telemetry,
+    ledger: Ledger,
+    *,
+    say: Say,
+    sleep: Sleep,
+    needed_bytes: float,
+) -> bool:
+    found = wait_until_ready(telemetry, sleep=sleep, say=say, needed_bytes=needed_bytes)
     for note in found.notes:
         ledger.note(note)
     if found.obstacle is None:

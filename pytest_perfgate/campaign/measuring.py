@@ -14,6 +14,7 @@ from pytest_perfgate.campaign import machine, progress
 from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.base import Base
 from pytest_perfgate.campaign.doors import Doors
+from pytest_perfgate.campaign.foresight import needed_bytes
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher
 from pytest_perfgate.campaign.ledger import Ledger
 from pytest_perfgate.campaign.manager import Campaign
@@ -65,14 +66,20 @@ class Measuring:
 
     def machine(self) -> AbstractContextManager[bool]:
         """Hold the device until all is measured; gives whether it is fit."""
+        needed = needed_bytes(
+            [own.nodeid for own in self._session.planned], self._session.shelf
+        )
         if self._session.fake:
-            return machine.held_fake(Path(self._session.fake), self._session.ledger)
+            return machine.held_fake(
+                Path(self._session.fake), self._session.ledger, needed_bytes=needed
+            )
         return machine.held(
             self._session.device,
             self._session.ledger,
             say=self._say,
             lock_clocks=self._settings.lock_clocks,
             patience_s=self._settings.max_total_s,
+            needed_bytes=needed,
         )
 
     def _say(self, text: str) -> None:

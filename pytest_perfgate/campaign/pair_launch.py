@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from pytest_perfgate.campaign.doors import Order
+from pytest_perfgate.campaign.foresight import CONTEXT_BYTES
 from pytest_perfgate.campaign.hub import Hub, Side
 from pytest_perfgate.campaign.launch import Half, Tree, WorkerLauncher
 from pytest_perfgate.campaign.pair_process import OnRecord, run_pair
@@ -15,8 +16,6 @@ from pytest_perfgate.protocol import Record
 from pytest_perfgate.store import decode_measurement
 from pytest_perfgate.units import format_value
 
-_CONTEXT_BYTES = 1 << 30
-"""What a CUDA process takes beside the memory that its allocator reserves."""
 _SHARE = 0.9
 """Of the device's memory that two processes may plan to fill."""
 
@@ -41,7 +40,7 @@ class _Needs:
 
     def why_not_together(self) -> str:
         """Say why both cannot be alive together; empty where they can."""
-        needed = sum(self._reserved.values()) + 2 * _CONTEXT_BYTES
+        needed = sum(self._reserved.values()) + 2 * CONTEXT_BYTES
         if not self._total or needed <= _SHARE * self._total:
             return ""
         return (

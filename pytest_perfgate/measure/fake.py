@@ -43,7 +43,8 @@ it; without one a piece of work takes a millisecond. Every key is optional.
     reports once. That of a run is laid over the benchmark's.
 `machine`, beside `benchmarks`
     What the manager finds before the first run: `foreign` processes and `busy_s`
-    until they are gone, `hot_s` until it has cooled, `throttled_s`, `lost`.
+    until they are gone, `hot_s` until it has cooled, `throttled_s`, `full_s` until
+    there is more than a GiB of memory, `lost`.
 `factor_from`
     `module:attribute` of the code under test: a number that multiplies too, read
     anew for each measurement, so that two trees of one library take the times

@@ -44,6 +44,8 @@ class MachineScript:
     busy_s: float = 0.0
     hot_s: float = 0.0
     throttled_s: float = 0.0
+    full_s: float = 0.0
+    """Until then a GiB of memory is free, and from then on all of it."""
     lost: bool = False
 
 
@@ -111,6 +113,7 @@ class FakeMachine:
             reasons=WAITED_FOR & HW_THERMAL if self.now_s < script.throttled_s else 0,
             margin_c=0.0 if self.now_s < script.hot_s else _MARGIN_C,
             processes=_others(script.foreign) if busy else (),
+            free_bytes=1 << 30 if self.now_s < script.full_s else 80 << 30,
         )
 
     def is_ours(self, pid: int) -> bool:

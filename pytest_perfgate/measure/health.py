@@ -85,6 +85,8 @@ class DeviceReading:
     """Share of the last moments in which anything ran."""
     processes: tuple[GpuProcess, ...] | None = None
     """None where they were not asked for, or not told."""
+    free_bytes: int | None = None
+    """Of its memory; asked with the processes."""
     mig: bool | None = None
     ecc: bool | None = None
     memory_errors: int | None = None

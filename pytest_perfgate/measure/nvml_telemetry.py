@@ -130,7 +130,7 @@ class NvmlTelemetry:
         self._sliced = bool(
             self._ask(lambda: _number(nvml.nvmlDeviceIsMigDeviceHandle(handle)))
         )
-        # clocks, heat and power are the whole GPU's; who computes is the slice's
+        # clocks, heat and power are the whole GPU's; memory, and who computes, the slice's
         whole = (
             self._ask(lambda: nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle))
             if self._sliced
@@ -147,6 +147,7 @@ class NvmlTelemetry:
             found.update(self._quantities())  # what was told before an end stays
             if processes:
                 found["processes"] = self._processes()
+                found["free_bytes"] = self._free_bytes()
         except _Ended as end:
             found["lost" if end.lost else "blind"] = str(end)
         return DeviceReading(time_s=self._clock(), **found)
@@ -276,6 +277,10 @@ class NvmlTelemetry:
         return (
             "a row of its memory is to be replaced at the next reset" if pending else ""
         )
+
+    def _free_bytes(self) -> int | None:
+        nvml, gpu = self._nvml, self._slice
+        return self._ask(lambda: int(nvml.nvmlDeviceGetMemoryInfo(gpu).free))
 
     def _flag(self, call: Callable[[], object]) -> bool | None:
         answer = self._ask(call)

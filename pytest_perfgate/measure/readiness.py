@@ -11,6 +11,7 @@ from pytest_perfgate.measure.health import (
     reason_words,
 )
 from pytest_perfgate.model import Reason
+from pytest_perfgate.units import format_bytes
 
 PATIENCE_S = 60.0
 _PAUSE_S = 2.0
@@ -44,6 +45,7 @@ def wait_until_ready(
     *,
     sleep: Callable[[float], None],
     say: Callable[[str], None],
+    needed_bytes: float = 0.0,
     patience_s: float = PATIENCE_S,
 ) -> Readiness:
     """Wait, within bounds, for others to leave and for the GPU to recover.
@@ -51,6 +53,7 @@ def wait_until_ready(
     Parameters
     ----------
     say : told once what is waited for
+    needed_bytes : of the GPU's memory; 0 where that is not known
 
     Notes
     -----
@@ -59,11 +62,11 @@ def wait_until_ready(
     """
     waited_s, told = 0.0, False
     while True:
-        reading, foreign, obstacle = _look(telemetry)
+        reading, foreign, obstacle = _look(telemetry, needed_bytes)
         if obstacle is None and reading.busy_share is not None:
             sleep(BUSY_OVER_S)
             waited_s += BUSY_OVER_S
-            reading, foreign, obstacle = _look(telemetry)
+            reading, foreign, obstacle = _look(telemetry, needed_bytes)
         hopeless = obstacle is None or obstacle.reason is Reason.DEVICE_LOST
         if hopeless or waited_s >= patience_s:
             return Readiness(
@@ -80,11 +83,12 @@ def wait_until_ready(
 
 
 def _look(
-    telemetry: Telemetry,
+    telemetry: Telemetry, needed_bytes: float
 ) -> tuple[DeviceReading, tuple[GpuProcess, ...], Obstacle | None]:
     reading = telemetry.read(processes=True)
     foreign = foreign_in(reading, telemetry)
-    return reading, foreign, obstacle_in(reading, foreign)
+    obstacle = obstacle_in(reading, foreign) or too_full(reading, needed_bytes)
+    return reading, foreign, obstacle
 
 
 def foreign_in(reading: DeviceReading, telemetry: Telemetry) -> tuple[GpuProcess, ...]:
@@ -117,6 +121,18 @@ def obstacle_in(
         text = f"the GPU is {reading.margin_c:.0f} °C below the limit at which it slows down"
         return Obstacle(reason=Reason.THROTTLED, text=text)
     return None
+
+
+def too_full(reading: DeviceReading, needed_bytes: float) -> Obstacle | None:
+    """Say that too little of its memory is free, whoever holds the rest."""
+    free = reading.free_bytes
+    if free is None or free >= needed_bytes:
+        return None
+    text = (
+        f"a benchmark took {format_bytes(needed_bytes)} when it was recorded, and "
+        f"{format_bytes(free)} of the GPU's memory is free"
+    )
+    return Obstacle(reason=Reason.BUSY, text=text)
 
 
 def notes_on(reading: DeviceReading) -> tuple[str, ...]:

@@ -38,6 +38,35 @@ def test_an_unfit_machine_measures_nothing(stored, machine, reason, words):
     result.stdout.fnmatch_lines(["nothing was measured (1 not validly measured)*"])
 
 
+@pytest.fixture
+def hungry(one):
+    """A benchmark that took three GiB when it was recorded, and one more for CUDA."""
+    one.bench("def bench_one(perfgate):\n    perfgate.inference(int)\n")
+    law = {"*": {"peak_memory": 3 << 30}}
+    one.device(law)
+    one.adopt("benches")
+    return lambda **machine: one.device(law, salt=1, machine=machine) or one
+
+
+def test_memory_is_waited_for_as_a_baseline_tells(hungry):
+    project = hungry(full_s=30)
+    result = project.run("--perfgate-runs=3:3")
+    assert result.ret == 0, result.stdout.str()
+    result.stdout.fnmatch_lines(
+        ["note: waiting up to 60 s: a benchmark took 4.00 GiB when*"]
+    )
+
+
+def test_too_little_memory_measures_nothing(hungry):
+    project = hungry(full_s=90)
+    assert project.run("--perfgate-runs=3:3").ret == 12
+    assert project.outcomes == {ONE: ("invalid", "busy")}
+    assert project.report["results"][0]["verdict"]["detail"].endswith(
+        "a benchmark took 4.00 GiB when it was recorded, and 1.00 GiB of the GPU's "
+        "memory is free after 60 s"
+    )
+
+
 def test_an_unfit_machine_records_nothing(one):
     one.device(machine={"busy_s": 90})
     assert one.run("--perfgate-update").ret == 12

@@ -49,7 +49,7 @@ def read(make_driver):
 
 
 def test_everything_is_told(read):
-    told = read(reasons=0x44, processes="1,2", thermal_ns=5000)
+    told = read(reasons=0x44, processes="1,2", thermal_ns=5000, free_mib=300)
     told.pop("time_s")
     names = [process.pop("name") for process in told["processes"]]
     assert len(names) == 2
@@ -76,6 +76,7 @@ def test_everything_is_told(read):
             {"pid": 1, "memory_bytes": 2**30},
             {"pid": 2, "memory_bytes": None},
         ],
+        "free_bytes": 300 << 20,
         "mig": False,
         "ecc": True,
         "memory_errors": 0,

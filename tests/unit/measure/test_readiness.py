@@ -22,9 +22,11 @@ def make(**fields):
     return DeviceReading(time_s=0.0, **fields)
 
 
-def wait(*readings):
+def wait(*readings, **needs):
     said, slept = [], []
-    found = wait_until_ready(Telemetry(*readings), sleep=slept.append, say=said.append)
+    found = wait_until_ready(
+        Telemetry(*readings), sleep=slept.append, say=said.append, **needs
+    )
     assert found.waited_s == sum(slept)
     return found, said
 
@@ -77,6 +79,32 @@ def test_what_passes_is_no_obstacle():
     found, said = wait(busy, busy, make(processes=()))
     assert (found.obstacle, found.waited_s) == (None, 4.0)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("free", "needed", "full"),
+    [
+        (2 << 30, 3 << 30, True),
+        (3 << 30, 3 << 30, False),
+        (None, 3 << 30, False),  # not told is no evidence
+        (0, 0.0, False),  # nobody knows what is needed
+    ],
+)
+def test_memory_that_somebody_holds_is_waited_for(free, needed, full):
+    found, said = wait(make(free_bytes=free), needed_bytes=needed)
+    assert found.waited_s == 60.0 * full
+    assert len(said) == full
+    if full:
+        assert found.obstacle.reason == "busy"
+        assert found.obstacle.text == (
+            "a benchmark took 3.00 GiB when it was recorded, and 2.00 GiB of the "
+            "GPU's memory is free"
+        )
+
+
+def test_memory_that_comes_free_is_no_obstacle():
+    found, _ = wait(make(free_bytes=1), make(free_bytes=2), needed_bytes=2)
+    assert (found.obstacle, found.waited_s) == (None, 2.0)
 
 
 def test_a_lost_gpu_is_not_waited_for():
