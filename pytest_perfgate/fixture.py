@@ -5,7 +5,8 @@ nothing heavy is imported: the workloads are imported where they are needed.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_perfgate.errors import NothingMeasured, UsageError
@@ -31,6 +32,7 @@ class PerfGate:
         self._own: Measurement | None = None
         self._looping: str | None = None
         self._rounds: Rounds | None = None
+        self._loop: weakref.ref[Generator[int, None, None]] | None = None
         self._measured = 0
         self._closed = False
         self._seeding: Seeding | None = None
@@ -196,7 +198,8 @@ class PerfGate:
         """Lend the test its loop: warm-up and measured rounds alike, numbered.
 
         The loop must be gone through to its end; leaving it early measures
-        nothing, and `close` says so.
+        nothing, and `close` says so. When all is timed, some more rounds are
+        lent to count what one does; leaving it there costs the counts alone.
         """
         target = self._claim(name)
         if self._context is None:
@@ -208,11 +211,26 @@ class PerfGate:
         self._rounds = Rounds(
             context, target, done=lambda found: self._end_loop(context, found)
         )
-        return iter(self._rounds)
+        loop = iter(self._rounds)
+        # who holds it is the test alone: leaving the loop is to close it at once
+        self._loop = weakref.ref(loop)
+        return loop
 
     def _end_loop(self, context: "MeasureContext", measurement: "Measurement") -> None:
-        self._looping = self._rounds = None
+        self._looping = self._rounds = self._loop = None
         self._file(context, measurement)
+
+    def _settle_loop(self) -> None:
+        """Hand over a loop that was left when all that is timed had been timed."""
+        if self._rounds is not None and self._rounds.is_timed:
+            self._close_loop()
+            self._rounds.finish()
+
+    def _close_loop(self) -> None:
+        """Put back what a loop has changed, if it was left and is still held."""
+        loop = None if self._loop is None else self._loop()
+        if loop is not None:
+            loop.close()
 
     def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Time a part of a round as the metric `stage:NAME`.
@@ -291,9 +309,11 @@ class PerfGate:
         """
         if self._seeding is not None:
             self._seeding.restore()
+        self._close_loop()
         if self._context is None or self._closed or not complete:
             return
         self._closed = True
+        self._settle_loop()
         if self._looping is not None:
             raise NothingMeasured(
                 f"{self._nodeid}: the loop over {self._looping} was left early; "
@@ -305,6 +325,18 @@ class PerfGate:
                 "call perfgate(fn), or remove the fixture from the test"
             )
         self._hand_over(self._context)
+
+    def abandon(self, error: BaseException) -> None:
+        """Put back what a loop has changed, whose body raised.
+
+        Where that was in a round that is only counted, the error is told so.
+        """
+        self._close_loop()
+        if self._rounds is not None and self._rounds.is_timed:
+            error.add_note(
+                f"perfgate: raised in a round of {self._looping} that is counted, after "
+                "all timed ones; @pytest.mark.perfgate(counts=False) makes no such rounds"
+            )
 
     def _hand_over(self, context: "MeasureContext") -> None:
         from pytest_perfgate.model import HOT
@@ -333,6 +365,7 @@ class PerfGate:
         """
         if name is not None:
             self._check_name(name)
+        self._settle_loop()
         if self._looping is not None:
             raise UsageError(
                 f"{self._nodeid}: a measurement inside {self._looping}, whose loop "

@@ -269,6 +269,7 @@ MARKER_ONLY: tuple[tuple[str, str], ...] = (
     ("metrics", "a tuple of the metrics to judge; without it all that have a budget"),
     ("gate", "False: measure and show, never fail the build"),
     ("isolate", "True: a process of its own in every run"),
+    ("counts", "False: take no counts, for which some more calls are made"),
     (
         "inner_loop",
         (

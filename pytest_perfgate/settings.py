@@ -92,6 +92,7 @@ class ItemSettings:
     metrics: tuple[str, ...] | None
     gate: bool
     isolate: bool
+    counts: bool
     iterations: int | None
     max_time_s: float
     warmup: int | None
@@ -362,6 +363,7 @@ def _overlaid(
         metrics=_names(given.get("metrics")),
         gate=_flag("gate", given.get("gate", True)),
         isolate=_flag("isolate", given.get("isolate", False)),
+        counts=_flag("counts", given.get("counts", True)),
         iterations=pick("iterations", _whole, settings.iterations),
         max_time_s=pick("max_time", _seconds, settings.max_time_s),
         warmup=pick("warmup", _warm, settings.warmup),

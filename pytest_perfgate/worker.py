@@ -223,6 +223,7 @@ class Worker:
             device=self._device,
             run=self._task.run,
             seed=own.seed,
+            counting=own.counts,
             max_time_s=own.max_time_s,
             iterations=own.iterations,
             warmup=own.warmup,
@@ -251,7 +252,12 @@ class Worker:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
         """Let no benchmark end well that measured nothing."""
-        result = yield
+        try:
+            result = yield
+        except BaseException as error:
+            if self._gate is not None:
+                self._gate.abandon(error)
+            raise
         if self._gate is not None:
             self._gate.close()
         if self._rounds is not None:

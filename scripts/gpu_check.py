@@ -216,7 +216,7 @@ class Bench:
         return self.device.time_calls(call, count=count, inner=1, flush=flush)
 
     def trace(self, call: Callable[[], object]) -> Any:  # noqa: ANN401 (Trace)
-        from pytest_perfgate.measure.counters import trace_of
+        from pytest_perfgate.measure.profiling import trace_of
 
         def whole() -> None:
             call()

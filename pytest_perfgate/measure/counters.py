@@ -1,40 +1,33 @@
 """Deterministic counts of one call, taken when all timing of a benchmark is over.
 
-Each pass calls the function once more. Two kinds of pass are made, each twice:
-under a mode that counts operators, and under torch's profiler. What differs
-between two calls is marked unstable, and not compared.
+In each pass the function is called once more, or the loop makes one more round.
+Two kinds of pass are made, each twice: under a mode that counts operators, and
+under torch's profiler. What differs between two passes is marked unstable, and
+not compared.
 """
 
 import gc
-import os
 import sys
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TypeVar
 
-from pytest_perfgate.errors import MeasurementError
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.flops import Flops
 from pytest_perfgate.measure.operators import (
     Dispatched,
     can_count,
-    dispatched,
+    dispatching,
     uncompiled,
 )
 from pytest_perfgate.measure.peaks import utilisation
 from pytest_perfgate.measure.profile import profile_of
+from pytest_perfgate.measure.profiling import ProfilerTaken, tracing
 from pytest_perfgate.measure.threads import watching_threads
-from pytest_perfgate.measure.traces import (
-    CALL,
-    CPU_MEMORY,
-    CUDA_MEMORY,
-    Trace,
-    read_trace,
-)
+from pytest_perfgate.measure.traces import CPU_MEMORY, CUDA_MEMORY, Trace
 from pytest_perfgate.model import UNSTABLE, Better, Metric, Profile, Samples
 
 COSTLIEST_CALL_S = 5.0
@@ -43,8 +36,6 @@ MOST_OPERATORS = 200_000
 """Above it no trace is made: reading it would take minutes."""
 SETTLED = 3
 """Calls after which lazy state (an optimizer's, say) is there."""
-_SILENT = "99"
-"""Of the levels of torch's profiler: above all of them."""
 _BYTES = frozenset({"bytes_h2d", "bytes_d2h", "peak_memory"})
 _DEFINITIONS = {
     "ops": "leaf-operators/1",
@@ -90,7 +81,6 @@ class Occasion:
     """What is to be counted, and what is known of it already."""
 
     device: Device
-    call: Callable[[], object]
     made: int
     """Calls made so far."""
     typical_s: float
@@ -110,30 +100,59 @@ class Counted:
 
 
 NOTHING = Counted()
+Found = TypeVar("Found")
+Passes = Generator[AbstractContextManager[object], None, Found]
+"""Hands out what one call each is to be made in."""
 
 
-class ProfilerTaken(MeasurementError):
-    """The call has used torch's profiler itself, and ended what ours had begun."""
+class Count:
+    """Counts what is done in each of the passes that it hands out.
 
+    They are for one call each, of whatever kind, and are left before the next one
+    is asked for. Whoever stops early closes the iterator, which puts everything
+    back.
+    """
 
-def take_counts(occasion: Occasion) -> Counted:
-    """Count what one call does, if the code under test has imported torch."""
-    if "torch" not in sys.modules:
-        return NOTHING
-    if occasion.typical_s > COSTLIEST_CALL_S:
-        return _not_taken(
-            f"one call takes {occasion.typical_s:.3g} s, more than {COSTLIEST_CALL_S:g} s"
-        )
-    try:
+    def __init__(self, occasion: Occasion) -> None:
+        self._occasion = occasion
+        self.found = NOTHING
+        """What was counted, once there are no more passes."""
+
+    def __iter__(self) -> Passes[None]:
+        occasion = self._occasion
+        if "torch" not in sys.modules:
+            return
+        if occasion.typical_s > COSTLIEST_CALL_S:
+            self.found = not_taken(
+                f"one call takes {occasion.typical_s:.3g} s, "
+                f"more than {COSTLIEST_CALL_S:g} s"
+            )
+            return
         with _without_garbage(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the timed calls have given them
-            return _Counting(occasion=occasion).all()
+            self.found = yield from _Counting(occasion=occasion).all()
+
+
+def take_counts(occasion: Occasion, call: Callable[[], object]) -> Counted:
+    """Count what one call does, if the code under test has imported torch."""
+    count = Count(occasion)
+    try:
+        with closing(iter(count)) as passes:
+            for one in passes:
+                with one:
+                    call()
     except Exception as error:  # noqa: BLE001 (whatever the user's code or torch raises here must not cost the times, which are there already)
-        kind = type(error).__name__
-        return _not_taken(f"{kind}: {error}".splitlines()[0][:200])
+        return failed(error)
+    return count.found
 
 
-def _not_taken(why: str) -> Counted:
+def failed(error: Exception) -> Counted:
+    """Say what kept counts from being taken."""
+    return not_taken(f"{type(error).__name__}: {error}".splitlines()[0][:200])
+
+
+def not_taken(why: str) -> Counted:
+    """Say why there are no counts."""
     return Counted(remarks=(f"counts were not taken: {why}",))
 
 
@@ -160,19 +179,22 @@ class _Counting:
     aside: bool = False
     """Other threads worked during the call."""
 
-    def all(self) -> Counted:
+    def all(self) -> Passes[Counted]:
         for _ in range(SETTLED - self.occasion.made):
-            self._call()
-        operators = [self._operators()] if can_count() else []
-        if operators and not operators[0].total and self._surely_nothing():
-            return self._nothing()
-        operators += [self._operators() for _ in operators]
-        traces = self._traces(max((one.total for one in operators), default=0))
+            yield self._synchronised()
+        operators: list[Dispatched] = []
+        if can_count():
+            yield self._operators(operators)
+            if not operators[0].total and self._surely_nothing():
+                return self._nothing()
+            yield self._operators(operators)
+        most = max((one.total for one in operators), default=0)
+        traces = yield from self._traces(most)
         counts = self._of_operators(operators) | self._of_traces(traces)
         if not any(value for pair in counts.values() for value in pair):
             return self._nothing()
         counts["recompiles"] = (self.occasion.recompiles,) * 2
-        flops = self._flops(operators, traces, counts)
+        flops = yield from self._flops(operators, traces, counts)
         self.remarks += [_ASIDE] if self.aside else []
         unstable = sorted(name for name, (one, two) in counts.items() if one != two)
         self.remarks += [
@@ -202,39 +224,49 @@ class _Counting:
 
     # -- the passes
 
-    def _call(self) -> None:
-        self.occasion.call()
+    @contextmanager
+    def _synchronised(self) -> Iterator[None]:
+        yield
         self.occasion.device.synchronize()
 
-    def _operators(self) -> Dispatched:
-        with watching_threads() as others:
-            found = dispatched(self.occasion.call)
+    @contextmanager
+    def _operators(self, found: list[Dispatched]) -> Iterator[None]:
+        with (
+            self._synchronised(),
+            watching_threads() as others,
+            dispatching() as dispatched,
+        ):
+            yield
         self.aside = self.aside or others.worked
-        self.occasion.device.synchronize()
-        return found
+        found.append(dispatched)
 
-    def _traces(self, operators: int) -> list[Trace]:
+    def _traces(self, operators: int) -> Passes[list[Trace]]:
         if operators > MOST_OPERATORS:
             self.remarks.append(
                 f"no trace was made: one call dispatches {operators:,} operators, "
                 f"more than {MOST_OPERATORS:,}"
             )
             return []
-        try:
-            # the first only warms the profiler, and tells it of memory freed later
-            return [self._trace() for _ in range(1 + 2)][1:]
-        except ProfilerTaken as taken:
-            self.remarks.append(f"no trace was made: {taken}")
-            return []
+        found: list[Trace] = []
+        # the first only warms the profiler, and tells it of memory freed later
+        for made in range(1, 1 + 1 + 2):
+            yield self._trace(found)
+            if len(found) < made:
+                return []
+        return found[1:]
 
-    def _trace(self) -> Trace:
+    @contextmanager
+    def _trace(self, found: list[Trace]) -> Iterator[None]:
         before = self._retries()
-        occasion = self.occasion
-        trace = trace_of(
-            occasion.call, on_gpu=self._on_gpu, wait=occasion.device.synchronize
-        )
+        wait = self.occasion.device.synchronize
+        try:
+            with tracing(on_gpu=self._on_gpu, wait=wait) as traced:
+                yield
+        except ProfilerTaken as taken:
+            self._remark(f"no trace was made: {taken}")
+            return
+        found.append(traced.trace)
         self.retries.append(self._retries() - before)
-        return trace
 
     def _retries(self) -> int:
         """How often the GPU's allocator had to free its cache to go on, so far."""
@@ -248,7 +280,7 @@ class _Counting:
         operators: list[Dispatched],
         traces: list[Trace],
         counts: dict[str, tuple[int, int]],
-    ) -> Flops | None:
+    ) -> Passes[Flops | None]:
         """Add the operations of one call, and of compiled code its operators.
 
         What is compiled or fused is run once more operator by operator, so that
@@ -259,11 +291,12 @@ class _Counting:
         one, two = (each.flops for each in operators)
         compiled = any(trace.compiled for trace in traces)
         if compiled or one.unknown:
+            again: list[Dispatched] = []
             with uncompiled():
-                again = self._operators()
-            one = two = again.flops
+                yield self._operators(again)
+            one = two = again[0].flops
             if compiled:
-                counts["ops_eager"] = (again.total,) * 2
+                counts["ops_eager"] = (again[0].total,) * 2
         if any(trace.driven for trace in traces) and not compiled:
             one.unknown["kernels launched by the driver, such as Triton's"] += 1
         if self.aside:
@@ -368,52 +401,3 @@ def _of_gpu(trace: Trace) -> dict[str, int]:
         "bytes_d2h": outward[1],
         "copies_pageable": trace.pageable_copies,
     }
-
-
-def trace_of(
-    call: Callable[[], object],
-    *,
-    on_gpu: bool,
-    wait: Callable[[], object] = lambda: None,
-) -> Trace:
-    """Call once under torch's profiler.
-
-    Parameters
-    ----------
-    wait : waits for the device, once the call is over: a wait that is not its own
-
-    Raises
-    ------
-    ProfilerTaken
-        The call has begun or ended a profile of its own.
-
-    Notes
-    -----
-    The profiler's inner part is used: the outer one imports torch's compiler,
-    which takes seconds, and which the code under test may well do without.
-    """
-    import torch
-    from torch.autograd import profiler
-    from torch.profiler import ProfilerActivity, supported_activities
-
-    # it announces itself to standard error, which a failing benchmark shows
-    os.environ.setdefault("KINETO_LOG_LEVEL", _SILENT)
-    sees_gpu = on_gpu and ProfilerActivity.CUDA in supported_activities()
-    with profiler.profile(
-        use_cpu=True,
-        use_device="cuda" if sees_gpu else None,
-        use_kineto=True,
-        profile_memory=True,
-    ) as profile:
-        with profiler.record_function(CALL):
-            call()
-        wait()
-        ours = torch.autograd._profiler_enabled()  # noqa: SLF001 (nothing else tells)
-    if not ours:  # reading what is not there would end the process
-        raise ProfilerTaken(
-            "the call uses torch's profiler itself, of which there is one at a time"
-        )
-    with tempfile.TemporaryDirectory(prefix="perfgate-") as folder:
-        file = Path(folder) / "trace.json"
-        profile.export_chrome_trace(str(file))
-        return read_trace(file.read_text(encoding="utf-8", errors="replace"))

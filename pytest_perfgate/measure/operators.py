@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_perfgate.measure.flops import Flops
@@ -30,14 +30,14 @@ _READS = frozenset(
 _INDEXING = frozenset({"aten::index", "aten::index_put_", "aten::index_put"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Dispatched:
-    """The operators of one call."""
+    """The operators of one call; it fills while they are dispatched."""
 
-    by_name: Mapping[str, int]
-    reads: int
+    by_name: Counter[str] = field(default_factory=Counter)
+    reads: int = 0
     """How many need values on the host: on a GPU each would wait for it."""
-    flops: Flops
+    flops: Flops = field(default_factory=Flops)
 
     @property
     def total(self) -> int:
@@ -58,12 +58,18 @@ def can_count() -> bool:
 
 def dispatched(call: Callable[[], object]) -> Dispatched:
     """Call once and count the innermost operators it dispatches."""
+    with dispatching() as found:
+        call()
+    return found
+
+
+@contextlib.contextmanager
+def dispatching() -> Iterator[Dispatched]:
+    """Count the innermost operators that are dispatched meanwhile."""
     from torch._ops import OpOverload
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    names: Counter[str] = Counter()
-    flops = Flops()
-    reads = 0
+    found = Dispatched()
 
     class Counting(TorchDispatchMode):  # type: ignore[misc]  # torch has no types here
         supports_higher_order_operators = True
@@ -85,7 +91,6 @@ def dispatched(call: Callable[[], object]) -> Dispatched:
             kwargs: dict[str, Any] | None = None,
         ) -> object:
             del types
-            nonlocal reads
             named = kwargs or {}
             if isinstance(func, OpOverload):
                 with self:  # without gradients torch hands composed operators whole
@@ -95,14 +100,13 @@ def dispatched(call: Callable[[], object]) -> Dispatched:
             out = func(*args, **named)
             name = name_of(func)
             if name.partition("::")[0] not in _NOT_THE_USERS:
-                names[name] += 1
-                reads += _reads(name, args, named)
-                flops.add(name, (*args, *named.values()), out)
+                found.by_name[name] += 1
+                found.reads += _reads(name, args, named)
+                found.flops.add(name, (*args, *named.values()), out)
             return out
 
     with Counting():
-        call()
-    return Dispatched(by_name=dict(names), reads=reads, flops=flops)
+        yield found
 
 
 @contextlib.contextmanager

@@ -115,17 +115,21 @@ def counted(
     """
     if not context.counting:
         return NOTHING
+    return take_counts(occasion(context, outcome, of_a_model=of_a_model), call)
+
+
+def occasion(
+    context: MeasureContext, outcome: Outcome, *, of_a_model: bool = False
+) -> Occasion:
+    """Say what is known of what is to be counted."""
     measured = outcome.iterations * outcome.inner_loop
-    return take_counts(
-        Occasion(
-            device=context.device,
-            call=call,
-            made=outcome.calls,
-            typical_s=outcome.typical_s,
-            recompiles=outcome.recompiles,
-            breaks=context.breaks,
-            per_call_s=sum(outcome.host_ns) / 1e9 / measured if of_a_model else 0.0,
-        )
+    return Occasion(
+        device=context.device,
+        made=outcome.calls,
+        typical_s=outcome.typical_s,
+        recompiles=outcome.recompiles,
+        breaks=context.breaks,
+        per_call_s=sum(outcome.host_ns) / 1e9 / measured if of_a_model else 0.0,
     )
 
 

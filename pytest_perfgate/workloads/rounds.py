@@ -7,6 +7,7 @@ from types import TracebackType
 
 from pytest_perfgate.errors import MeasurementError, UsageError
 from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.counters import NOTHING, Count, failed, not_taken
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.recipe import recipe
 from pytest_perfgate.measure.runner import Outcome, schedule
@@ -14,6 +15,7 @@ from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,
+    occasion,
     samples,
     workload_digest,
 )
@@ -54,7 +56,7 @@ class Stage:
             book.device.synchronize()
         stopped = book.now_ns()
         self._open = False
-        if book.device.stretches:
+        if book.stretches:
             within = book.stretched_ns - self._stretched
             stopped = book.stretch(stopped - self._started - within, self._name)
         book.add(self._name, stopped - self._started)
@@ -66,7 +68,10 @@ class StageBook:
 
     device: Device
     synchronizes: bool
+    """The device is waited for at both ends of a stage."""
     now_ns: Callable[[], int]
+    stretches: bool = False
+    """Stages are slowed down."""
     open_round: dict[str, int] = field(default_factory=dict)
     times_ns: dict[str, list[int]] = field(default_factory=dict)
     rounds: int = 0
@@ -99,6 +104,10 @@ class StageBook:
             for name, duration_ns in self.open_round.items():
                 self.times_ns.setdefault(name, []).append(duration_ns)
         self.open_round = {}
+
+    def rest(self) -> None:
+        """Leave from now on stages as they are: nothing is timed any more."""
+        self.synchronizes = self.stretches = False
 
     def forget(self, count: int) -> None:
         """Forget the rounds filed last."""
@@ -142,6 +151,8 @@ class Rounds:
         self._target = target
         self._done = done
         self._stages: dict[str, Stage] = {}
+        self._outcome: Outcome | None = None
+        self._counted = NOTHING
         self._book = StageBook(
             device=device,
             synchronizes=device.name.startswith("cuda"),
@@ -167,13 +178,14 @@ class Rounds:
         context, book = self._context, self._book
         device = context.device
         device.begin(self._target.benchmark, run=context.run, slowdown=context.slowdown)
+        book.stretches = device.stretches
         wanted = recipe(context, self._target.benchmark).single("the loop form")
         plan = schedule(device, wanted)
         now_ns = book.now_ns
         done = 0
         with contextlib.closing(plan):
             request = next(plan)
-            while True:
+            while self._outcome is None:
                 if request.dropped:
                     book.forget(request.dropped)
                 times = [0] * request.count
@@ -186,7 +198,7 @@ class Rounds:
                     if book.synchronizes:
                         device.synchronize()
                     stopped = now_ns()
-                    if device.stretches:
+                    if book.stretches:
                         own_ns = stopped - started - book.stretched_ns
                         stopped = book.stretch(own_ns, None)
                     times[index] = stopped - started
@@ -195,8 +207,39 @@ class Rounds:
                 try:
                     request = plan.send(times)
                 except StopIteration as finished:
-                    self._done(self._assemble(finished.value))
-                    return
+                    self._outcome = finished.value
+        book.rest()
+        if context.counting:
+            yield from self._count(self._outcome, done)
+        self.finish()
+
+    def _count(self, outcome: Outcome, done: int) -> Generator[int, None, None]:
+        """Lend some more rounds, each of them under a counter.
+
+        What the body raises does not come here, but closes this generator.
+        """
+        count = Count(occasion(self._context, outcome))
+        self._counted = not_taken("the loop was left in a round that was counted")
+        try:
+            with contextlib.closing(iter(count)) as passes:
+                for one in passes:
+                    with one:
+                        yield done
+                    done += 1
+        except Exception as error:  # noqa: BLE001 (what torch raises here must not cost the times, which are there already)
+            self._counted = failed(error)
+        else:
+            self._counted = count.found
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether all timed rounds have been made: what is left is to count."""
+        return self._outcome is not None
+
+    def finish(self) -> None:
+        """Hand over what was measured, once all timed rounds have been made."""
+        if self._outcome is not None:
+            self._done(self._assemble(self._outcome))
 
     def _assemble(self, outcome: Outcome) -> Measurement:
         where = self._target.benchmark
@@ -204,5 +247,6 @@ class Rounds:
         found = Findings(
             series=(latency, *self._book.samples(where)),
             workload=workload_digest("iterations"),
+            counted=self._counted,
         )
         return assemble(self._context, self._target, outcome, found)

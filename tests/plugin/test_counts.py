@@ -143,3 +143,89 @@ def test_a_failure_names_the_count_and_both_its_values(story):
 
 def test_what_the_profiler_says_of_itself_stays_out_of_a_failure(story):
     assert "USDT" not in story.output
+
+
+LOOP = """
+import pytest
+import torch
+
+CHANGED = False
+X = torch.ones(8, 16)
+own = {"iterations": 8, "warmup": 4}
+
+
+@pytest.mark.perfgate(**own, budget={"ops": "+0"})
+def bench_loop(perfgate):
+    for _ in perfgate.iterations():
+        with perfgate.stage("add"):
+            y = X + 1
+        with perfgate.stage("sum"):
+            y.sum().relu() if CHANGED else y.sum()
+
+
+@pytest.mark.perfgate(**own)
+@pytest.mark.parametrize("most", [12, 13])
+def bench_left(perfgate, most):
+    for number in perfgate.iterations():
+        X + 1
+        if number + 1 == most:
+            break
+
+
+@pytest.mark.perfgate(**own)
+def bench_short(perfgate):
+    data = [X] * 13
+    for number in perfgate.iterations():
+        data[number] + 1
+
+
+@pytest.mark.perfgate(**own, counts=False)
+def bench_uncounted(perfgate):
+    data = [X] * 12
+    for number in perfgate.iterations():
+        data[number] + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def loops(make_spawned):
+    project = make_spawned("loops")
+    project.bench(LOOP)
+    project.adopt("--perfgate-runs=3:3")
+    project.bench(LOOP.replace("CHANGED = False", "CHANGED = True"))
+    project.run("--perfgate-runs=3:3", "--perfgate-on-missing=warn")
+    return project
+
+
+@pytest.fixture(scope="module")
+def of_loops(loops):
+    found = loops.report["results"]
+    return {result["benchmark"].rpartition("::bench_")[2]: result for result in found}
+
+
+def test_one_operator_more_in_a_loop_turns_its_count_red(of_loops, loops):
+    verdict = of_loops["loop"]["verdict"]
+    assert (verdict["outcome"], verdict["reason"]) == ("regressed", "count-over-budget")
+    assert "ops·max +1, allowed +0" in loops.output
+
+
+def test_a_loop_left_in_a_timed_round_measures_nothing(of_loops):
+    assert of_loops["left[12]"]["verdict"]["reason"] == "nothing-measured"
+
+
+def test_a_loop_left_in_a_counted_round_keeps_its_times(of_loops):
+    left = of_loops["left[13]"]
+    assert left["verdict"]["outcome"] != "error"
+    assert any(
+        "the loop was left in a round that was counted" in r for r in left["remarks"]
+    )
+
+
+def test_a_loop_that_fails_in_a_counted_round_says_how_to_do_without(of_loops, loops):
+    assert of_loops["short"]["verdict"]["reason"] == "body-raised"
+    assert "@pytest.mark.perfgate(counts=False) makes no such rounds" in loops.output
+
+
+def test_without_counts_a_loop_makes_its_timed_rounds_alone(of_loops):
+    verdict = of_loops["uncounted"]["verdict"]
+    assert verdict["outcome"] == "unchanged", verdict

@@ -368,3 +368,62 @@ def test_what_is_not_callable_is_refused(gate, use):
 def test_what_the_body_raises_comes_through(gate):
     with pytest.raises(ZeroDivisionError):
         gate(lambda: 1 / 0)
+
+
+# a loop that is left when all is timed and some more rounds are counted
+
+
+@pytest.fixture
+def counting(make_session):
+    """A session whose loop body has a part in torch: five rounds, then five more."""
+    torch = pytest.importorskip("torch")
+    session = make_session(counting=True)
+    session.x = torch.ones(4)
+    return session
+
+
+def mode():
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    return _get_current_dispatch_mode()
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["in a for", "in a variable"])
+def test_leaving_a_loop_while_it_is_counted_costs_the_counts_alone(counting, held):
+    loop = counting.gate.iterations()
+    rounds = [loop] if held else []
+    for number in loop:
+        counting.x + 1
+        if number == 5:
+            break
+    del loop
+    counting.gate(len, "x", name="after")
+    assert mode() is None
+    counting.gate.close()
+    assert sorted(counting.ids) == [NODEID, f"{NODEID}::after"]
+    assert any("left in a round" in r for m in counting.emitted for r in m.remarks)
+    assert len(rounds) == held
+
+
+def test_an_error_while_a_loop_is_counted_says_so_and_restores(counting):
+    loop = counting.gate.iterations()
+    error = OSError("no more")
+    for number in loop:
+        counting.x + 1
+        if number == 5:
+            counting.gate.abandon(error)
+            break
+    assert mode() is None
+    (note,) = error.__notes__
+    assert note == (
+        "perfgate: raised in a round of iterations() that is counted, after all "
+        "timed ones; @pytest.mark.perfgate(counts=False) makes no such rounds"
+    )
+
+
+def test_an_error_while_a_loop_is_timed_has_no_note(counting):
+    error = OSError("no more")
+    for _ in counting.gate.iterations():
+        break
+    counting.gate.abandon(error)
+    assert not hasattr(error, "__notes__")

@@ -25,6 +25,7 @@ def ledger():
         metrics=None,
         gate=True,
         isolate=False,
+        counts=True,
         iterations=None,
         max_time_s=1.0,
         warmup=None,

@@ -20,6 +20,7 @@ def own(nodeid, *, isolate=False):
         metrics=None,
         gate=True,
         isolate=isolate,
+        counts=True,
         iterations=None,
         max_time_s=1.0,
         warmup=None,

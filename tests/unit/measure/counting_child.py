@@ -6,12 +6,13 @@ import sys
 import torch  # noqa: TID253 (what this process is for)
 
 from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.measure.counters import trace_of
 from pytest_perfgate.measure.cpu import CpuDevice
+from pytest_perfgate.measure.profiling import trace_of
 from pytest_perfgate.store import encode_measurement
 from pytest_perfgate.workloads.call import measure_call
 from pytest_perfgate.workloads.generation import measure_generation
 from pytest_perfgate.workloads.inference import Work, measure_inference
+from pytest_perfgate.workloads.rounds import Rounds
 from pytest_perfgate.workloads.target import Target
 from pytest_perfgate.workloads.training import Step, measure_training
 
@@ -44,6 +45,16 @@ def call(name, function, *args):
     CONTEXT.breaks.open()
     target = Target(nodeid="a.py::b", benchmark="a.py::b")
     return keep(name, measure_call(CONTEXT, target, function, args, {}))
+
+
+def loop(name, function, *args):
+    """Measure a call as the body of a loop, in a stage."""
+    CONTEXT.breaks.open()
+    target = Target(nodeid="a.py::b", benchmark="a.py::b")
+    rounds = Rounds(CONTEXT, target, done=lambda found: keep(name, (found, None)))
+    for _ in rounds:
+        with rounds.stage("all"):
+            function(*args)
 
 
 def compiled(body):
@@ -187,6 +198,8 @@ def main():
             CONTEXT, target, lambda n: [X.argmax() + i for i in range(n)], [3]
         ),
     )
+    loop("loop", smooth, X)
+    loop("loop python", sum, range(9))
     free_of_compiler = not before and "torch._dynamo" not in sys.modules
     training("training")
     training("training again")
@@ -194,6 +207,7 @@ def main():
     call("recompiled", doubling(shape_at=9))
     once = compiled(smooth)
     call("whole", once, X)
+    loop("loop compiled", once, X)
     region = trace_of(lambda: once(X), on_gpu=False).compiled
     call("whole again", once, X)
     call("broken", compiled(broken), X)
@@ -208,6 +222,7 @@ def main():
 
     call("autocast inside", autocast)
     call("random", Random())
+    loop("loop random", Random())
     call("moody", moody)
     call("python beside a compiler", sum, range(9))
     sys.stdout.write(

@@ -1,5 +1,6 @@
 """What one call of real torch code counts; all of it in one process of its own."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pytest_perfgate.gate.update import Recording, update_baseline
 from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
+from pytest_perfgate.measure.profiling import Traced
 from pytest_perfgate.measure.traces import read_trace
 from pytest_perfgate.model import (
     BenchmarkResult,
@@ -87,6 +89,27 @@ def test_inference_counts_as_the_call_does(counts):
 
 def test_reading_tokens_is_a_read_each(counts):
     assert counts("generation")["syncs"] == 0  # tolist() of a tensor on the host
+
+
+def test_a_round_of_a_loop_counts_as_the_call_does(counts, measured):
+    assert counts("loop") == counts("plain")
+    assert counts("loop python") == {}
+    assert measured["loop"].profile.operators["aten::relu"].count == 1
+    assert not measured["loop"].remarks
+
+
+def test_compiled_code_in_a_loop_stays_compiled(counts):
+    assert counts("loop compiled") == counts("whole")
+
+
+def test_rounds_that_are_counted_are_no_samples(measured):
+    sampled = {s.metric.name: s.values for s in measured["loop"].samples}
+    assert len(sampled["latency"]) == len(sampled["stage:all"]) == 8
+
+
+def test_rounds_that_differ_are_unstable(measured):
+    metrics = {s.metric.name: s.metric for s in measured["loop random"].samples}
+    assert metrics["ops"].definition == "leaf-operators/1@unstable"
 
 
 def test_two_optimizers_do_the_same_work(counts, measured):
@@ -247,7 +270,6 @@ def make_occasion(make_fake):
     def make(**changes):
         fields = {
             "device": make_fake(),
-            "call": lambda: None,
             "made": 9,
             "typical_s": 0.001,
             "recompiles": 0,
@@ -258,42 +280,47 @@ def make_occasion(make_fake):
     return make
 
 
-def test_without_torch_the_call_is_not_made(make_occasion, monkeypatch):
+@pytest.fixture
+def count_of(make_occasion):
+    """Count a call."""
+    return lambda call, **changes: take_counts(make_occasion(**changes), call)
+
+
+def test_without_torch_the_call_is_not_made(count_of, monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    occasion = make_occasion(call=lambda: pytest.fail("called"))
-    assert take_counts(occasion) == NOTHING
+    assert count_of(lambda: pytest.fail("called")) == NOTHING
 
 
 def test_python_beside_torch_is_called_once_more_and_has_no_counts(
-    make_occasion, monkeypatch
+    count_of, monkeypatch
 ):
     pytest.importorskip("torch")
     monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
     calls = []
-    assert take_counts(make_occasion(call=lambda: calls.append(1))) == NOTHING
+    assert count_of(lambda: calls.append(1)) == NOTHING
     assert calls == [1]
 
 
-def test_python_beside_a_compiler_has_no_counts_either(make_occasion, monkeypatch):
+def test_python_beside_a_compiler_has_no_counts_either(count_of, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setitem(sys.modules, "torch._dynamo", object())
-    assert take_counts(make_occasion(call=lambda: None)) == NOTHING
+    assert count_of(lambda: None) == NOTHING
 
 
-def test_a_call_that_takes_too_long_is_not_made_again(make_occasion, monkeypatch):
+def test_a_call_that_takes_too_long_is_not_made_again(count_of, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", object())
-    occasion = make_occasion(call=lambda: pytest.fail("called"), typical_s=6.25)
-    assert take_counts(occasion).remarks == (
+    found = count_of(lambda: pytest.fail("called"), typical_s=6.25)
+    assert found.remarks == (
         "counts were not taken: one call takes 6.25 s, more than 5 s",
     )
 
 
-def test_too_many_operators_make_no_trace(make_occasion, monkeypatch):
+def test_too_many_operators_make_no_trace(count_of, monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(counters, "MOST_OPERATORS", 1)
-    monkeypatch.setattr(counters, "trace_of", lambda *_, **__: pytest.fail("traced"))
+    monkeypatch.setattr(counters, "tracing", lambda **_: pytest.fail("traced"))
     x = torch.ones(2)
-    found = take_counts(make_occasion(call=lambda: x + 1 + 1))
+    found = count_of(lambda: x + 1 + 1)
     names = {series.metric.name for series in found.series}
     assert names == {"ops", "syncs", "flops", "recompiles"}
     assert found.remarks == (
@@ -301,20 +328,18 @@ def test_too_many_operators_make_no_trace(make_occasion, monkeypatch):
     )
 
 
-def test_a_torch_that_would_stay_uncompiled_counts_no_operators(
-    make_occasion, monkeypatch
-):
+def test_a_torch_that_would_stay_uncompiled_counts_no_operators(count_of, monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(counters, "can_count", lambda: False)
     x = torch.ones(2)
-    found = take_counts(make_occasion(call=lambda: x + 1))
+    found = count_of(lambda: x + 1)
     names = {series.metric.name for series in found.series}
     assert "ops" not in names
     assert "allocations" in names
     assert "ops were not counted" in found.remarks[0]
 
 
-def test_a_warning_is_no_reason_to_count_nothing(make_occasion):
+def test_a_warning_is_no_reason_to_count_nothing(count_of):
     torch = pytest.importorskip("torch")
     x = torch.ones(2)
 
@@ -322,10 +347,10 @@ def test_a_warning_is_no_reason_to_count_nothing(make_occasion):
         warnings.warn("again", UserWarning, stacklevel=1)
         return x + 1
 
-    assert values_of(take_counts(make_occasion(call=step)))["ops"] == 1
+    assert values_of(count_of(step))["ops"] == 1
 
 
-def test_lazy_state_is_there_before_anything_is_counted(make_occasion):
+def test_lazy_state_is_there_before_anything_is_counted(count_of):
     torch = pytest.importorskip("torch")
     state = []
 
@@ -334,12 +359,12 @@ def test_lazy_state_is_there_before_anything_is_counted(make_occasion):
             state.append(torch.ones(2))
         return state[0] + 1
 
-    found = take_counts(make_occasion(call=step, made=0))
+    found = count_of(step, made=0)
     values = {series.metric.name: series.values[0] for series in found.series}
     assert values["ops"] == 1
 
 
-def test_a_call_that_profiles_itself_keeps_its_operators(make_occasion):
+def test_a_call_that_profiles_itself_keeps_its_operators(count_of):
     """Two sessions of torch's profiler: reading the outer one ends the process."""
     torch = pytest.importorskip("torch")
     x = torch.ones(2)
@@ -348,7 +373,7 @@ def test_a_call_that_profiles_itself_keeps_its_operators(make_occasion):
         with torch.autograd.profiler.profile(use_kineto=True):
             return x + 1
 
-    found = take_counts(make_occasion(call=profiled))
+    found = count_of(profiled)
     names = {series.metric.name for series in found.series}
     assert "ops" in names
     assert "allocations" not in names
@@ -357,9 +382,7 @@ def test_a_call_that_profiles_itself_keeps_its_operators(make_occasion):
 
 
 @pytest.mark.parametrize("own", [0, 1])
-def test_what_other_threads_do_is_said_not_to_be_counted(
-    make_occasion, monkeypatch, own
-):
+def test_what_other_threads_do_is_said_not_to_be_counted(count_of, monkeypatch, own):
     torch = pytest.importorskip("torch")
     monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
     x = torch.ones(2, 2)
@@ -370,7 +393,7 @@ def test_what_other_threads_do_is_said_not_to_be_counted(
         thread.join()
         return [x @ x for _ in range(own)]
 
-    found = take_counts(make_occasion(call=aside))
+    found = count_of(aside)
     assert found.remarks == (counters._ASIDE,)
     counts = values_of(found)
     assert counts.get("ops", 0) == own
@@ -425,7 +448,7 @@ class Gpu:
 
 
 @pytest.fixture
-def on_gpu(make_occasion, monkeypatch):
+def on_gpu(count_of, monkeypatch):
     """Count a call whose two traces are those of the given names."""
     torch = pytest.importorskip("torch")
     stats = iter(range(0, 90, 10))
@@ -436,16 +459,17 @@ def on_gpu(make_occasion, monkeypatch):
 
     def count(*names, peak=0.25, call=lambda: x @ x, **changes):
         given = iter([names[0], *names])
-        monkeypatch.setattr(
-            counters,
-            "trace_of",
-            lambda call, *, on_gpu, wait: read_trace(
-                (TRACES / f"{next(given)}.json").read_text()
-            ),
-        )
+
+        @contextlib.contextmanager
+        def tracing(*, on_gpu, wait):
+            found = Traced()
+            yield found
+            found.trace = read_trace((TRACES / f"{next(given)}.json").read_text())
+
+        monkeypatch.setattr(counters, "tracing", tracing)
         monkeypatch.setattr(counters, "utilisation", lambda *_: peak)
-        fields = {"device": Gpu(), "call": call, "per_call_s": 0.001} | changes
-        return take_counts(make_occasion(**fields))
+        fields = {"device": Gpu(), "per_call_s": 0.001} | changes
+        return count_of(call, **fields)
 
     return count
 
@@ -488,14 +512,14 @@ class Noting:
             pass
 
 
-def test_our_own_wait_is_no_part_of_the_call(make_occasion, monkeypatch):
+def test_our_own_wait_is_no_part_of_the_call(count_of, monkeypatch):
     """It would be one synchronisation more in every call of every benchmark."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "memory_stats", lambda device: {})
     seen = []
     monkeypatch.setattr(counters, "profile_of", seen.extend)
     x = torch.ones(4)
-    take_counts(make_occasion(device=Noting(), call=lambda: x + x))
+    count_of(lambda: x + x, device=Noting())
     names = [{event.name for event in trace.events} for trace in seen]
     assert len(names) == 2
     for each in names:

@@ -1,5 +1,6 @@
 """What has misled others about timing on GPUs, where no other test of ours shows it."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import Occasion, take_counts
 from pytest_perfgate.measure.operators import dispatched
+from pytest_perfgate.measure.profiling import Traced
 from pytest_perfgate.measure.recipe import Recipe
 from pytest_perfgate.measure.runner import drive, schedule
-from pytest_perfgate.measure.traces import Trace
 
 PACKAGE = Path(pytest_perfgate.__file__).parent
 
@@ -49,25 +50,24 @@ def test_nothing_global_is_switched_on(switch):
 def test_the_first_trace_of_a_call_is_thrown_away(torch, monkeypatch, make_fake):
     made = []
 
-    def trace_of(call, *, on_gpu, wait):
-        call()
-        wait()
+    @contextlib.contextmanager
+    def tracing(*, on_gpu, wait):
+        yield Traced()
         made.append(on_gpu)
-        return Trace(events=())
 
-    monkeypatch.setattr(counters, "trace_of", trace_of)
+    monkeypatch.setattr(counters, "tracing", tracing)
     used = []
     monkeypatch.setattr(counters, "profile_of", used.extend)
     x = torch.ones(2)
     take_counts(
         Occasion(
             device=make_fake(),
-            call=lambda: x + x,
             made=3,
             typical_s=0.001,
             recompiles=0,
             breaks=BreakBook(),
-        )
+        ),
+        lambda: x + x,
     )
     assert len(made) == 3
     assert len(used) == 2

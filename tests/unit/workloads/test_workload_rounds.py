@@ -185,3 +185,125 @@ def test_a_flushed_cache_means_nothing_here(make_rounds):
     rounds, _ = make_rounds(cache="flush")
     with pytest.raises(UsageError, match="cache='flush' means nothing for the loop"):
         next(iter(rounds))
+
+
+# rounds that are counted, when all timed ones are over
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def make_counted(make_rounds):
+    return lambda **changes: make_rounds(counting=True, **changes)
+
+
+def modes():
+    """Return what counting may leave behind, as it is now."""
+    import warnings
+
+    from torch.autograd.profiler import KinetoStepTracker  # noqa: F401 (is there)
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    return _get_current_dispatch_mode(), gc.isenabled(), list(warnings.filters)
+
+
+def test_rounds_beyond_the_timed_ones_are_counted(torch, make_counted, by_name):
+    rounds, found = make_counted()
+    x, before = torch.ones(4), modes()
+    numbers = []
+    for number in rounds:
+        numbers.append(number)
+        with rounds.stage("add"):
+            x + 1
+    # two timed as warm-up, three timed; then two counted and three traced
+    assert numbers == list(range(2 + 3 + 2 + 3))
+    values = by_name(found[0])
+    assert values["ops"] == (1.0,)
+    assert len(values["latency"]) == len(values["stage:add"]) == 3
+    assert modes() == before
+
+
+def test_a_loop_that_does_not_count_lends_no_more_rounds(torch, make_rounds, by_name):
+    rounds, found = make_rounds(counting=False)
+    assert list(rounds) == [0, 1, 2, 3, 4]
+    assert "ops" not in by_name(found[0])
+
+
+def test_a_counted_round_is_neither_waited_for_nor_slowed(
+    torch, make_counted, make_fake
+):
+    """Waits of a stage would be counted as the benchmark's own."""
+    waits, device = [], make_fake(benchmarks={"*": {"seconds": 0.01}})
+    device.synchronize = lambda: waits.append(None)
+    rounds, _ = make_counted(device=device, slowdown=0.5)
+    rounds._book.synchronizes = True
+    x, clock = torch.ones(4), {}
+    for number in rounds:
+        waits.clear()
+        with rounds.stage("x"):
+            x + 1
+        clock[number] = device.now_ns(), len(waits)
+    assert [waited for _, waited in clock.values()] == [2] * 5 + [0] * 5
+    assert len({at for at, _ in list(clock.values())[5:]}) == 1
+
+
+@pytest.mark.parametrize("left_in", range(5, 10))
+def test_leaving_a_counted_round_restores_everything_and_keeps_the_times(
+    torch, make_counted, by_name, left_in
+):
+    rounds, found = make_counted()
+    x, before = torch.ones(4), modes()
+    for number in rounds:
+        x + 1
+        if number == left_in:
+            break
+    assert modes() == before
+    assert not found
+    rounds.finish()
+    assert len(by_name(found[0])["latency"]) == 3
+    assert found[0].remarks[-1] == (
+        "counts were not taken: the loop was left in a round that was counted"
+    )
+
+
+@pytest.mark.parametrize("raised_in", range(5, 10))
+def test_what_is_raised_in_a_counted_round_restores_everything(
+    torch, make_counted, raised_in
+):
+    rounds, found = make_counted()
+    x, before = torch.ones(4), modes()
+
+    def loop():
+        for number in rounds:
+            x + 1
+            if number == raised_in:
+                raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        loop()
+    assert modes() == before
+    assert rounds.is_timed
+    assert not found
+
+
+def test_what_fails_about_a_counter_costs_the_counts_alone(
+    torch, make_counted, by_name, monkeypatch
+):
+    from pytest_perfgate.measure import counters
+
+    def broken(**_):
+        raise RuntimeError("no profiler here")
+
+    monkeypatch.setattr(counters, "tracing", broken)
+    rounds, found = make_counted()
+    x, before = torch.ones(4), modes()
+    for _ in rounds:
+        x + 1
+    assert modes() == before
+    assert len(by_name(found[0])["latency"]) == 3
+    assert (
+        found[0].remarks[-1] == "counts were not taken: RuntimeError: no profiler here"
+    )
