@@ -120,11 +120,19 @@ def _by_verdict(
             | Outcome.INCOMPARABLE
             | Outcome.NO_BASELINE
         ):
-            why = f", {verdict.detail}" if verdict.reason is Reason.FLAGGED else ""
-            detail = f"was {verdict.outcome}{why}".removesuffix(", ")
-            return _stored(recording, Reason.REPLACED, detail)
+            return _stored(recording, Reason.REPLACED, _told(verdict))
         case _:
             return _refused(verdict.outcome, verdict.reason, verdict.detail)
+
+
+def _told(verdict: Verdict) -> str:
+    """Say what an earlier baseline was to what replaces it."""
+    if not verdict.detail:
+        return f"was {verdict.outcome}"
+    if verdict.outcome is Outcome.INCOMPARABLE:
+        return f"was {verdict.outcome}: {verdict.detail}"
+    why = f", {verdict.detail}" if verdict.reason is Reason.FLAGGED else ""
+    return f"was {verdict.outcome}{why}"
 
 
 def _added(stored: Baseline, recording: Recording) -> Decision:

@@ -110,8 +110,8 @@ def _block(updates: tuple[Update, ...], width: int) -> Iterator[Line]:
             Segment(text=first.action, styles=styles),
         )
     )
-    if first.detail:
-        yield line(clip(f"    {one_line(first.detail)}", width), "light")
+    for text in wrap(one_line(first.detail), width - 4) if first.detail else ():
+        yield line(f"    {text}", "light")
     for update in updates:
         if update.metric:
             yield line(clip(f"    {_figures(update)}", width))

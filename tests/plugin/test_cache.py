@@ -62,9 +62,8 @@ def test_a_recording_goes_by_the_marker(cold):
     assert '"cache"' not in cold.baseline().read_text()
     cold.bench(source(cache="flush"))
     result = cold.record("benches")
-    result.stdout.fnmatch_lines(
-        ["*one * replaced", "*was incomparable*", "*1.00 ms → 1.50 ms*"]
-    )
+    result.stdout.fnmatch_lines(["*one * replaced", "*was incomparable: *"])
+    assert "cache was hot, is flush" in " ".join(result.stdout.str().split())
     assert '"cache": "flush"' in cold.baseline().read_text()
 
 

@@ -90,6 +90,16 @@ def test_a_change_replaces_all_sessions_and_the_anchor(record, stored, outcome):
     assert update.baseline.anchor == record().session
 
 
+def test_what_made_it_incomparable_is_told(record, stored):
+    other = Verdict(
+        outcome=Outcome.INCOMPARABLE,
+        reason=Reason.PLAN_DIFFERS,
+        detail="cache was hot, is flush",
+    )
+    update = update_baseline(stored, record(), verdict=other)
+    assert update.verdict.detail == "was incomparable: cache was hot, is flush"
+
+
 def test_inconclusive_is_refused_unless_forced(record, stored):
     doubt = verdict(Outcome.INCONCLUSIVE, Reason.TOO_NOISY)
     update = update_baseline(stored, record(), verdict=doubt)

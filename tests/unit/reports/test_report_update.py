@@ -132,3 +132,11 @@ def test_what_is_too_noisy_for_its_budget_is_warned_of_with_three_ways_out():
 def test_no_warning_where_all_is_well_or_nothing_is_known():
     quiet = (UPDATES[0], UPDATES[-2], _update("a", Action.RECORDED, sees=0.3))
     assert "twice" not in " ".join(one.text for one in render(quiet, width=400))
+
+
+def test_why_is_told_to_its_end():
+    why = "was incomparable: iterations was 250, is 162; warmup was 27; cache was hot"
+    lines = render([_update("a.py::b", Action.REPLACED, detail=why)], width=50)
+    told = " ".join(each.text.strip() for each in lines[1:-2])
+    assert told == why
+    assert all(display_width(each.text) <= 50 for each in lines)
