@@ -529,7 +529,8 @@ class BenchmarkResult:
     plan: Plan | None = None
     differences: tuple[Difference, ...] = ()
     discarded: tuple[str, ...] = ()
-    """Runs that were not used, each with its reason."""
+    """Runs that were not used, or not whole, each with its reason; also disturbed
+    ones that were used for want of others."""
     remarks: tuple[str, ...] = ()
     text: str = ""
     """What a body or a crash said, for `error` and `invalid`."""

@@ -436,7 +436,7 @@ def _left_out(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     count = sum(len(result.discarded) for result in results)
     if count:
         yield (
-            f"{counted(count, 'run')} not used, or not whole; the reasons "
+            f"{counted(count, 'run')} not used, not whole or disturbed; the reasons "
             "are in the report, and shown with -v"
         )
 

@@ -1,6 +1,6 @@
 """What is known of each benchmark, run by run; filled from workers' records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,6 @@ UNFIT_REPEATS = 3
 SAME_LOSSES = 2
 """The same crash or hang so many times ends a benchmark."""
 ENDED_SESSION = "ended its worker's session"
-UNEQUAL_HALVES = "one half of the pair was disturbed more than the other"
 NOT_COLLECTED = "not collected by the worker"
 XPASS_STRICT = "[XPASS(strict)]"
 NOT_RUN = "[NOTRUN]"
@@ -351,49 +350,3 @@ def _text(report: dict[str, Any]) -> str:
             str(longrepr["reprcrash"]["message"]) if longrepr.get("reprcrash") else ""
         )
     return str(longrepr or "")
-
-
-def discarded(entry: Entry) -> tuple[str, ...]:
-    """List the runs and blocks that were not used, each with its reason."""
-    twin = entry.twin
-    if twin is None:
-        return (*_unused(entry), *_disturbances(entry))
-    return (
-        *_unused(entry),
-        *_unused(twin, of=" of the base"),
-        *(f"run {n}: its twin was lost" for n in _single(entry, twin)),
-        *(f"run {n} of the base: its twin was lost" for n in _single(twin, entry)),
-        *(f"run {n}: {UNEQUAL_HALVES}" for n in entry.disturbed_runs),
-        *_disturbances(entry),
-        *_disturbances(twin, of=" of the base"),
-    )
-
-
-def _single(entry: Entry, other: Entry) -> list[int]:
-    return [number for number in entry.runs if number not in other.runs]
-
-
-def _unused(entry: Entry, *, of: str = "") -> Iterator[str]:
-    for loss in entry.losses:
-        yield f"run {loss.run}{of}: {loss.how}"
-    for unfit in entry.unfit:
-        yield f"run {unfit.run}{of}: {unfit}"
-
-
-def _disturbances(entry: Entry, *, of: str = "") -> Iterator[str]:
-    for number, run in entry.all_runs.items():
-        evidence = dict.fromkeys(_evidence(run))
-        if evidence:
-            yield f"run {number}{of}: {'; '.join(evidence)}"
-
-
-def _evidence(run: Mapping[str, Measurement]) -> Iterator[str]:
-    """Yield why a run, or some of its blocks, had to be made again.
-
-    Turns of a pair are not repeated, and what took the CPU from both halves alike
-    takes nothing from what they say of each other.
-    """
-    for measurement in run.values():
-        again = measurement.health.disturbed and not measurement.turns
-        if again or measurement.health.repeated_blocks:
-            yield from measurement.health.evidence

@@ -8,11 +8,11 @@ from pytest_perfgate.campaign.ledger import (
     Failure,
     Loss,
     Unfit,
-    discarded,
 )
 from pytest_perfgate.campaign.missing import missing, unreadable
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.twins import base_trouble
+from pytest_perfgate.campaign.unused import discarded
 from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Verdict
 

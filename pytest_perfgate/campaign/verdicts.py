@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_perfgate.campaign.attempts import PastAttempts
-from pytest_perfgate.campaign.ledger import Entry, Ledger, discarded
+from pytest_perfgate.campaign.ledger import Entry, Ledger
 from pytest_perfgate.campaign.manager import CONFIRMING_RUNS
 from pytest_perfgate.campaign.memory import Memory
 from pytest_perfgate.campaign.reference import Reference, screened
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.summaries import count_fresh
 from pytest_perfgate.campaign.twins import base_trouble
+from pytest_perfgate.campaign.unused import discarded
 from pytest_perfgate.gate.comparability import (
     definitions,
     difference_text,
@@ -252,12 +253,18 @@ class Verdicts:
             longest_warmup=_longest_warmup(entry, benchmark),
             profile=_profile(entry.all_runs, benchmark),
             slow=tuple(_slow(entry.all_runs, benchmark)),
-            discarded=discarded(entry),
+            discarded=discarded(entry, used=self._used(entry)),
             remarks=(
                 *(judgement.remarks if judgement and baseline else ()),
                 *self._remarks(entry, benchmark),
             ),
         )
+
+    def _used(self, entry: Entry) -> set[int]:
+        """Return the numbers of the runs that were judged, and those that confirmed."""
+        judged = self._last[entry.nodeid][0] if entry.nodeid in self._last else []
+        fresh = entry.usable(CONFIRMING_RUNS) if entry.screened is not None else []
+        return {*judged, *fresh}
 
     def _verdict(
         self,

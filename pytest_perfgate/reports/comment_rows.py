@@ -179,5 +179,4 @@ def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
     if result.explanation is None:
         yield from map(difference_text, result.differences)
     yield from remarks_of(result) + (main.remarks if main else ())
-    for text in result.discarded:
-        yield f"not used: {text}"
+    yield from result.discarded

@@ -154,7 +154,7 @@ def _main_row(result: BenchmarkResult, main: Judgement | None, span: float) -> _
         *((result.verdict.detail,) if result.verdict.detail else ()),
         *remarks_of(result),
         *(main.remarks if main else ()),
-        *(f"not used: {text}" for text in result.discarded),
+        *result.discarded,
     )
     return _Row(
         outcome=result.verdict.outcome,

@@ -162,7 +162,7 @@ def _notes(result: BenchmarkResult, main: Judgement | None) -> Iterator[str]:
     for remark in remarks_of(result) + (main.remarks if main else ()):
         yield markdown(remark)
     for text in result.discarded:
-        yield markdown(f"not used: {text}")
+        yield markdown(text)
 
 
 def _detail(detail: str) -> tuple[str, ...]:

@@ -346,8 +346,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def not_used(discarded: Sequence[str]) -> Iterator[str]:
-    """List runs that were not used: a few in full, the rest as a number."""
-    for text in discarded[:_FEW_RUNS]:
-        yield f"not used: {text}"
+    """List runs that were not used, or not whole: a few in full, the rest as a number."""
+    yield from discarded[:_FEW_RUNS]
     if len(discarded) > _FEW_RUNS:
-        yield f"not used: {len(discarded) - _FEW_RUNS} more, listed in report.json"
+        more = counted(len(discarded) - _FEW_RUNS, "more run")
+        yield f"{more} not used, not whole or disturbed: listed in report.json"

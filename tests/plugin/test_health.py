@@ -16,11 +16,11 @@ def test_a_throttled_run_is_discarded_and_made_again(stored):
     one = told(stored, "bench_one")
     assert one["verdict"]["outcome"] == "unchanged"
     assert one["discarded"] == [
-        "run 2: throttled; hardware thermal slowdown for 25.0% of the run"
+        "run 2 not used: throttled; hardware thermal slowdown for 25.0% of the run"
     ]
     assert stored.report["cost"]["waited_s"] == 5
     result.stdout.fnmatch_lines(
-        ["note: 1 run not used, or not whole; the reasons are in the report*"]
+        ["note: 1 run not used, not whole or disturbed; the reasons are in the report*"]
     )
 
 
@@ -52,7 +52,7 @@ def test_a_run_with_an_error_of_the_gpu_is_made_again_and_counted(stored):
     one = told(stored, "bench_one")
     assert one["verdict"]["outcome"] == "unchanged"
     assert one["discarded"] == [
-        "run 2: device-lost; the driver reported XID 79 (it has fallen off the bus)"
+        "run 2 not used: device-lost; the driver reported XID 79 (it has fallen off the bus)"
     ]
     assert stored.report["cost"]["waited_s"] == 5
 
@@ -111,7 +111,7 @@ def test_a_dip_of_the_clock_costs_its_run_and_no_verdict(stored):
     one = told(stored, "bench_one")
     assert one["verdict"]["outcome"] == "unchanged"
     assert one["discarded"] == [
-        "run 2: throttled; hardware thermal slowdown for 20.0% of the run"
+        "run 2 not used: throttled; hardware thermal slowdown for 20.0% of the run"
     ]
     values = one["runs"]["statistics"]["latency"]["median"]
     assert [value for value, _ in values] == [pytest.approx(0.001, rel=0.02)] * 3
@@ -219,3 +219,68 @@ def test_what_stops_to_be_host_bound_is_gated_and_explained(host_bound):
 def test_a_lower_clock_excuses_no_slower_host(host_bound):
     assert host_bound.measure(factor=1.08, gpu={"sm_mhz": 1830}).ret == 1
     assert told(host_bound, "bench_one")["verdict"]["outcome"] == "regressed"
+
+
+SPOILT = """
+import os, pathlib
+
+def bench_blocks(perfgate): perfgate(int)
+def bench_throttled(perfgate): perfgate(int)
+def bench_error(perfgate): perfgate(int)
+def bench_noisy(perfgate): perfgate(int)
+def bench_dies(perfgate):
+    if os.environ.get("DIES") and not pathlib.Path("died").exists():
+        pathlib.Path("died").touch()
+        os._exit(7)
+    perfgate(int)
+"""
+USED = "used, for want of a quiet one, though disturbed"
+BUS = "XID 79 (it has fallen off the bus)"
+
+
+def test_nothing_is_dropped_in_silence_whatever_shows_the_report(project, monkeypatch):
+    project.bench(SPOILT)
+    project.adopt("benches", "--perfgate-iterations=2000")
+    exact = {"run_sd": 0.0, "iteration_sd": 0.0}
+    noisy = {str(run): {"disturbed": True} for run in range(1, 7)}
+    project.device(
+        {
+            "*bench_blocks": exact | {"runs": {"2": {"disturbed_blocks": [0]}}},
+            "*bench_throttled": {"runs": {"2": {"gpu": {"throttled": 0.25}}}},
+            "*bench_error": {"runs": {"2": {"gpu": {"xid": 79}}}},
+            "*bench_noisy": exact | {"runs": noisy},
+        },
+        salt=1,
+    )
+    monkeypatch.setenv("DIES", "1")
+    result = project.run("--perfgate-runs=3:3", "-v")
+    assert result.ret == 0, result.stdout.str()
+    said = {
+        name: told(project, f"bench_{name}")["discarded"]
+        for name in ("blocks", "throttled", "error", "dies", "noisy")
+    }
+    spoilt = "2 of 10 blocks discarded and measured again: kept waiting for a CPU"
+    assert said.pop("noisy") == [
+        f"run {run} {used}: {spoilt}; 8 of 8 blocks kept waiting for a CPU"
+        for run, used in enumerate([USED] * 3 + ["not used"] * 3, 1)
+    ]
+    assert said == {
+        "blocks": [
+            "run 2: 1 of 9 blocks discarded and measured again: kept waiting for a CPU"
+        ],
+        "throttled": [
+            "run 2 not used: throttled; hardware thermal slowdown for 25.0% of the run"
+        ],
+        "error": [f"run 2 not used: device-lost; the driver reported {BUS}"],
+        "dies": ["run 1 not used: exit code 7"],
+    }
+    folder = project.path / ".perfgate" / "last"
+    table = " ".join(result.stdout.str().split())
+    for name in ("report.md", "report.html"):
+        page = (folder / name).read_text()
+        for (text,) in said.values():
+            assert text in page
+            assert text in table
+        assert page.count("used, for want of a quiet one") == 3
+        assert page.count("not used: 2 of ") == 3
+    assert "10 runs not used, not whole or disturbed" in table

@@ -5,10 +5,10 @@ import pytest
 from pytest_perfgate.campaign.ledger import (
     Ledger,
     Loss,
-    discarded,
     failed_as_expected,
     passed_strictly,
 )
+from pytest_perfgate.campaign.unused import discarded
 from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Reason, Samples
 from pytest_perfgate.settings import ItemSettings
 from pytest_perfgate.store import encode_measurement
@@ -36,7 +36,7 @@ def ledger():
     return Ledger([own])
 
 
-def measured(benchmark=A, *, evidence=(), iterations=10, unfit=None):
+def measured(benchmark=A, *, evidence=(), iterations=10, unfit=None, repeated=0):
     measurement = Measurement(
         benchmark=benchmark,
         nodeid=A,
@@ -44,7 +44,10 @@ def measured(benchmark=A, *, evidence=(), iterations=10, unfit=None):
         plan=Plan(iterations=iterations, warmup=1),
         samples=(Samples(metric=METRICS["latency"], values=(1.0,) * iterations),),
         health=Health(
-            disturbed=bool(evidence) and not unfit, evidence=evidence, unfit=unfit
+            disturbed=bool(evidence) and not unfit and not repeated,
+            repeated_blocks=repeated,
+            evidence=evidence,
+            unfit=unfit,
         ),
     )
     return {"kind": "measured", "measurement": encode_measurement(measurement)}
@@ -155,7 +158,7 @@ def lose(ledger, run, how="SIGSEGV"):
 def test_a_lost_run_leaves_nothing_but_its_name(ledger):
     entry = lose(ledger, 1)
     assert (entry.runs, entry.reports, entry.attempts) == ({}, {}, 1)
-    assert discarded(entry) == ("run 1: SIGSEGV",)
+    assert discarded(entry) == ("run 1 not used: SIGSEGV",)
     take(ledger, 1, measured(), report())
     assert sorted(entry.runs) == [1]
 
@@ -180,7 +183,19 @@ def test_disturbed_runs_are_used_where_there_are_no_others(ledger):
     assert (entry.sound_runs, entry.disturbed_runs) == ([2, 4], [1, 3])
     assert entry.usable(2) == [2, 4]
     assert entry.usable(3) == [1, 2, 4]
-    assert discarded(entry) == ("run 1: busy", "run 3: busy; hot")
+    assert discarded(entry) == ("run 1 not used: busy", "run 3 not used: busy; hot")
+    assert discarded(entry, used={1, 2, 4}) == (
+        "run 1 used, for want of a quiet one, though disturbed: busy",
+        "run 3 not used: busy; hot",
+    )
+
+
+def test_a_run_with_a_block_measured_again_is_used(ledger):
+    again = measured(repeated=2, evidence=("2 of 9 blocks discarded",))
+    take(ledger, 1, again, report())
+    entry = ledger.entries[A]
+    assert entry.disturbed_runs == []
+    assert discarded(entry) == ("run 1: 2 of 9 blocks discarded",)
 
 
 def test_confirming_runs_are_counted_anew(ledger):
@@ -219,7 +234,7 @@ def test_a_run_that_the_device_spoilt_is_not_kept(ledger):
     entry = ledger.entries[A]
     assert entry.runs == {}
     assert (entry.attempts, entry.unfit_streak) == (1, 1)
-    assert discarded(entry) == ("run 1: throttled; hot",)
+    assert discarded(entry) == ("run 1 not used: throttled; hot",)
     take(ledger, 2, measured())
     assert list(entry.runs) == [2]
     assert entry.unfit_streak == 0
@@ -257,7 +272,7 @@ def test_of_a_pair_either_half_can_be_spoilt(ledger):
     assert entry.unfit_streak == 4
     assert entry.unfit_for_good.reason is Reason.THROTTLED
     assert entry.finished
-    assert "run 4 of the base: throttled; hot" in discarded(entry)
+    assert "run 4 of the base not used: throttled; hot" in discarded(entry)
 
 
 def test_a_machine_that_is_refused_measures_nothing(ledger):

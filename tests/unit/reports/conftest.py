@@ -218,7 +218,7 @@ def _each_outcome():
             "benches/bench_io.py::bench_loader",
             Outcome.INVALID,
             detail="after 300 s, in run 2",
-            discarded=("run 2: timed out after 300 s",),
+            discarded=("run 2 not used: timed out after 300 s",),
         ),
         _result("benches/bench_io.py::bench_old_loader", Outcome.MISSING),
         _result("benches/bench_io.py::bench_windows_only", Outcome.SKIPPED),

@@ -94,7 +94,7 @@ def test_a_remark_and_a_discarded_run_are_told(make_report, make_result):
         Outcome.INVALID,
         Reason.WORKER_LOST,
         remarks=("r|r",),
-        discarded=("run 1: lost",),
+        discarded=("run 1 not used: lost",),
     )
     text = render(make_report([result]))
-    assert "<br>r&#124;r<br>not used: run 1: lost" in text
+    assert "<br>r&#124;r<br>run 1 not used: lost" in text

@@ -223,8 +223,10 @@ def test_nothing_compared_ranks_last_of_its_outcome(
 
 def test_runs_that_were_not_used_are_listed_a_few_and_counted():
     runs = [f"run {number}: busy" for number in range(1, 6)]
-    assert list(words.not_used(runs[:3])) == [f"not used: {run}" for run in runs[:3]]
-    assert list(words.not_used(runs))[3:] == ["not used: 2 more, listed in report.json"]
+    assert list(words.not_used(runs[:3])) == runs[:3]
+    assert list(words.not_used(runs))[3:] == [
+        "2 more runs not used, not whole or disturbed: listed in report.json"
+    ]
 
 
 def test_a_tail_of_rounds_is_called_one(make_judgement):
