@@ -27,13 +27,26 @@ on each side over all its runs."""
 
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _TAIL_FROM = 0.9
-_SHOWN_ONLY = frozenset(
+_ALLOCATOR = frozenset(
+    {
+        "memory_fragmentation",
+        "allocator_retries",
+        "allocator_ooms",
+        "device_allocations",
+    }
+)
+"""What a GPU's allocator tells that is no size; one value a run, as sizes have."""
+_SHOWN_ONLY = _ALLOCATOR | frozenset(
     {
         "throughput",
         "mfu",
         "cpu_time",
         "device_period",
+        "base_memory",
+        "working_memory",
         "reserved_memory",
+        "inactive_split_memory",
+        "outside_memory",
         "host_peak_memory",
         "data_share",
         "loader_wait",
@@ -103,7 +116,8 @@ def fits_unit(written: str, unit: str) -> bool:
 
 def main_statistic(metric: Metric) -> str:
     """Give the statistic that stands for a metric where none is named."""
-    if metric.exact or metric.name.endswith("_memory"):
+    at_most = metric.name.endswith("_memory") or metric.name in _ALLOCATOR
+    if metric.exact or at_most:
         return "max"
     return "mean" if metric.name in _MEANS else "median"
 

@@ -36,12 +36,19 @@ OTHER_SIZE = 0.01
 """A peak of memory that differs by less is the same; counts are exact."""
 _LEAST_SHARE = 0.005
 """A smaller share would be written as none."""
-_SIZES = frozenset({"peak_memory", "reserved_memory"})
+_SIZES = frozenset(
+    {
+        *("peak_memory", "working_memory", "reserved_memory", "inactive_split_memory"),
+        *("device_allocations", "allocator_retries", "allocator_ooms"),
+    }
+)
 _ORDER = (
     *("recompiles", "graph_breaks", "compiled_graphs", "syncs", "copies_pageable"),
     *("copies_d2h", "copies_h2d", "bytes_d2h", "bytes_h2d", "kernel_launches"),
     *("graph_launches", "kernels", "ops", "ops_eager", "flops", "peak_memory"),
-    *("reserved_memory", "allocation_retries", "allocations"),
+    *("working_memory", "reserved_memory", "inactive_split_memory"),
+    *("allocation_retries", "allocator_retries", "allocator_ooms"),
+    *("device_allocations", "allocations"),
 )
 """Counts, those first that say most about a cause."""
 _OF_ONE_CALL = ("latency", "step_time", "e2e")

@@ -1,7 +1,7 @@
 """The CPU as a device: the loops that measure, and nothing else in them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 
@@ -9,7 +9,7 @@ from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
-from pytest_perfgate.measure.memory import host_peak
+from pytest_perfgate.measure.memory import MemoryUse, host_peak
 
 Clock = Callable[[], int]
 
@@ -92,9 +92,9 @@ class CpuDevice:
         del call, count, own_ns
         return None
 
-    def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
+    def peak_memory(self, call: Callable[[], object]) -> MemoryUse:
         peak = host_peak(call)
-        return {} if peak is None else {"host_peak_memory": peak}
+        return MemoryUse(values={} if peak is None else {"host_peak_memory": peak})
 
 
 def spin(now_ns: Clock, duration_ns: int) -> None:

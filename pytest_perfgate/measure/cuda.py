@@ -5,20 +5,21 @@ whatever stream. The span between two events sees the current stream alone.
 """
 
 import contextlib
-import gc
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from pytest_perfgate import units
 from pytest_perfgate.errors import DeviceUnavailable, MeasurementError
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
+from pytest_perfgate.measure.cuda_memory import memory_of
 from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
+from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.nvml_telemetry import SilentTelemetry, worker_telemetry
 from pytest_perfgate.measure.on_gpu import OnGpu, on_gpu
 
@@ -230,19 +231,9 @@ class CudaDevice:
     def settled(self) -> bool:
         return True
 
-    def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
+    def peak_memory(self, call: Callable[[], object]) -> MemoryUse:
         """Peaks of the caching allocator over two calls, from an empty cache."""
-        gc.collect()
-        self.synchronize()
-        self._cuda.empty_cache()
-        self._cuda.reset_peak_memory_stats(self._index)
-        for _ in range(2):
-            call()
-        self.synchronize()
-        return {
-            "peak_memory": int(self._cuda.max_memory_allocated(self._index)),
-            "reserved_memory": int(self._cuda.max_memory_reserved(self._index)),
-        }
+        return memory_of(self._cuda, self._index, call)
 
     def _event(self) -> Any:  # noqa: ANN401 (torch's)
         return self._cuda.Event(enable_timing=True)

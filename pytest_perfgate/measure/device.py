@@ -4,7 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from pytest_perfgate.errors import DeviceUnavailable, UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
+from pytest_perfgate.measure.memory import MemoryUse
 
 _SPEC = re.compile(r"auto|cpu|cuda(:\d+)?")
 _PROBE = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
@@ -124,8 +125,8 @@ class Device(Protocol):
         """
         ...
 
-    def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
-        """Peaks in bytes while `call` runs, by metric name; untimed."""
+    def peak_memory(self, call: Callable[[], object]) -> MemoryUse:
+        """Peaks, and what else is known of memory, while `call` runs; untimed."""
         ...
 
 

@@ -91,6 +91,7 @@ from pytest_perfgate.measure.cpu_guard import Reading
 from pytest_perfgate.measure.device import Pipelined, Timed
 from pytest_perfgate.measure.fake_gpu import FakeGpu, GpuScript, MachineScript
 from pytest_perfgate.measure.flushing import Flush
+from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.on_gpu import OnGpu, on_gpu
 
 _PHASE_SHARE = 0.2
@@ -363,10 +364,10 @@ class FakeDevice:
             periods.append(float(self._clock_ns - before))
         return Pipelined(period_ns=periods, wall_ns=self._clock_ns - started)
 
-    def peak_memory(self, call: Callable[[], object]) -> Mapping[str, int]:
+    def peak_memory(self, call: Callable[[], object]) -> MemoryUse:
         del call
         peak = self._law.peak_memory
-        return {} if peak is None else {"peak_memory": peak}
+        return MemoryUse(values={} if peak is None else {"peak_memory": peak})
 
     def _advance(self, part: str, *, times: float = 1) -> None:
         step = max(1, round(self._seconds(part) * times * 1e9))

@@ -1,10 +1,20 @@
 """Peak memory of the process, reset before what is to be measured."""
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _RESET_PEAK = "5"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """What an untimed look at memory brought."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    """By the name of the metric."""
+    remarks: tuple[str, ...] = ()
 
 
 def host_peak(

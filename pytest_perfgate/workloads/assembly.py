@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pytest_perfgate.errors import BadSample
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.counters import NOTHING, Counted, Occasion, take_counts
+from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.runner import Outcome
 from pytest_perfgate.model import METRICS, Better, Measurement, Metric, Plan, Samples
 from pytest_perfgate.workloads.target import Target
@@ -16,10 +17,29 @@ from pytest_perfgate.workloads.target import Target
 HOST_PEAK_MEMORY = Metric(
     name="host_peak_memory", unit="B", definition="process-peak/1"
 )
-RESERVED_MEMORY = Metric(name="reserved_memory", unit="B", definition="reserved-peak/1")
 MEMORY = {
     metric.name: metric
-    for metric in (METRICS["peak_memory"], RESERVED_MEMORY, HOST_PEAK_MEMORY)
+    for metric in (
+        METRICS["peak_memory"],
+        HOST_PEAK_MEMORY,
+        Metric(name="base_memory", unit="B", definition="allocated-before/1"),
+        Metric(
+            name="working_memory", unit="B", definition="allocated-peak-over-base/1"
+        ),
+        Metric(name="reserved_memory", unit="B", definition="reserved-peak/1"),
+        Metric(
+            name="inactive_split_memory", unit="B", definition="inactive-split-peak/1"
+        ),
+        Metric(
+            name="outside_memory", unit="B", definition="used-over-reserved-growth/1"
+        ),
+        Metric(
+            name="memory_fragmentation", unit="1", definition="unused-of-reserved/1"
+        ),
+        Metric(name="allocator_retries", unit="1", definition="from-empty-cache/1"),
+        Metric(name="allocator_ooms", unit="1", definition="from-empty-cache/1"),
+        Metric(name="device_allocations", unit="1", definition="from-empty-cache/1"),
+    )
 }
 _DEEPEST = 4
 
@@ -166,11 +186,11 @@ def queue_throughput(rate: float, *, unit: str) -> tuple[Samples, ...]:
     return (Samples(metric=metric, values=(rate,)),)
 
 
-def memory_samples(peaks: Mapping[str, int]) -> tuple[Samples, ...]:
-    """One value a run for each peak a device reports."""
+def memory_samples(memory: MemoryUse) -> tuple[Samples, ...]:
+    """One value a run for all that a device reports."""
     return tuple(
-        Samples(metric=MEMORY[name], values=(float(peak),))
-        for name, peak in peaks.items()
+        Samples(metric=MEMORY[name], values=(float(value),))
+        for name, value in memory.values.items()
     )
 
 

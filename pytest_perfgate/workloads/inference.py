@@ -74,7 +74,7 @@ def measure_inference(
     with inference_mode():
         outcome, calls = run_calls(context, target, call)
         piped = queued(context, outcome, calls)
-        peaks = context.device.peak_memory(calls.again)
+        memory = context.device.peak_memory(calls.again)
         counts = counted(context, outcome, call, of_a_model=True)
     times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
     output = output_of(calls.result)
@@ -83,7 +83,7 @@ def measure_inference(
             *times,
             *period_samples(target, piped),
             *work.throughput(outcome, piped),
-            *memory_samples(peaks),
+            *memory_samples(memory),
         ),
         workload=workload_digest("inference", *inputs),
         batch_size=work.batch_size,
@@ -93,6 +93,7 @@ def measure_inference(
             *sample_remarks(context, target, calls, times),
             *device_remarks(calls),
             *odd,
+            *memory.remarks,
             *output_remarks(output),
         ),
         enqueue_share=calls.enqueue_share,

@@ -220,7 +220,7 @@ def measure_training(
     def again() -> object:
         return run_step(step, lambda _: None)
 
-    peaks = device.peak_memory(again)
+    memory = device.peak_memory(again)
     counts = counted(context, outcome, again, of_a_model=True)
     loading = _loading(
         context, target, step, outcome, batch_size=batch_size, loader=loader
@@ -231,12 +231,12 @@ def measure_training(
             samples(METRICS["step_time"], outcome.seconds, where=target.benchmark),
             *phases,
             *_throughput(outcome, batch_size),
-            *memory_samples(peaks),
+            *memory_samples(memory),
             *loading.series,
         ),
         workload=workload_digest("training_step", step.batch),
         batch_size=batch_size,
-        remarks=(*odd, *scale.remarks(), *loading.remarks),
+        remarks=(*odd, *scale.remarks(), *memory.remarks, *loading.remarks),
         counted=counts,
     )
     return assemble(context, target, outcome, found), steps.loss

@@ -116,6 +116,15 @@ class Cuda:
     def max_memory_reserved(self, index):
         return 8192
 
+    def memory_allocated(self, index):
+        return 1024 + self.held
+
+    def memory_reserved(self, index):
+        return 8192
+
+    def mem_get_info(self, index):
+        return 60_000, 100_000
+
 
 @pytest.fixture
 def cuda(monkeypatch):
@@ -235,7 +244,7 @@ def test_the_buffer_is_there_once_and_gone_before_memory_is_measured(cuda, devic
         assert device.allocator_state() == before
         assert (len(cuda.buffers), cuda.held) == (1, 2 * L2)
     assert cuda.held == 0
-    assert device.peak_memory(lambda: cuda.work(1))["peak_memory"] == 4096
+    assert device.peak_memory(lambda: cuda.work(1)).values["peak_memory"] == 4096
 
 
 def test_the_buffer_is_gone_also_where_the_benchmark_fails(cuda, device):
@@ -355,8 +364,15 @@ def test_spans_between_marks_are_seconds(cuda, device):
 
 
 def test_peak_memory_is_taken_from_an_empty_cache(cuda, device):
-    peaks = device.peak_memory(lambda: cuda.work(1))
-    assert peaks == {"peak_memory": 4096, "reserved_memory": 8192}
+    memory = device.peak_memory(lambda: cuda.work(1))
+    assert memory.values == {
+        "peak_memory": 4096,
+        "base_memory": 1024,
+        "working_memory": 3072,
+        "reserved_memory": 8192,
+        "outside_memory": 0,
+        "memory_fragmentation": 0.5,  # all that an allocator without accounts tells
+    }
     assert cuda.order == ["sync", "empty", "reset", "work", "work", "sync"]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pytest_perfgate.measure.cpu import CpuDevice
-from pytest_perfgate.measure.memory import host_peak
+from pytest_perfgate.measure.memory import MemoryUse, host_peak
 
 
 @pytest.fixture
@@ -38,6 +38,6 @@ def test_the_cpu_shows_it_under_its_own_name(monkeypatch):
     from pytest_perfgate.measure import cpu
 
     monkeypatch.setattr(cpu, "host_peak", lambda _: 4096)
-    assert CpuDevice().peak_memory(lambda: None) == {"host_peak_memory": 4096}
+    assert CpuDevice().peak_memory(lambda: None).values == {"host_peak_memory": 4096}
     monkeypatch.setattr(cpu, "host_peak", lambda _: None)
-    assert CpuDevice().peak_memory(lambda: None) == {}
+    assert CpuDevice().peak_memory(lambda: None) == MemoryUse()

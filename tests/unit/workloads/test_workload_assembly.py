@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from pytest_perfgate.errors import BadSample
+from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.runner import Outcome
 from pytest_perfgate.model import METRICS, Better, Health
 from pytest_perfgate.workloads.assembly import (
@@ -59,7 +60,7 @@ def test_throughput_over_a_given_wall_and_over_none():
 
 
 def test_peaks_become_metrics():
-    found = memory_samples({"peak_memory": 5, "host_peak_memory": 6})
+    found = memory_samples(MemoryUse(values={"peak_memory": 5, "host_peak_memory": 6}))
     assert [series.metric.name for series in found] == [
         "peak_memory",
         "host_peak_memory",

@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from pytest_perfgate.measure.cpu import CpuDevice
+from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.workloads.inference import (
     Work,
     inference_mode,
@@ -89,8 +90,9 @@ def test_memory_is_taken_with_no_earlier_output_alive(make_context, target):
 
             watched()
             watched()
-            return {"host_peak_memory": 1}
+            return MemoryUse(values={"host_peak_memory": 1}, remarks=("odd",))
 
     context = make_context(device=Device(), iterations=3, warmup=1)
-    measure_inference(context, target, Output, (), Work())
+    measurement, _ = measure_inference(context, target, Output, (), Work())
     assert seen == [1, 1]
+    assert measurement.remarks[-1:] == ("odd",)
