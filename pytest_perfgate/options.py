@@ -269,7 +269,13 @@ MARKER_ONLY: tuple[tuple[str, str], ...] = (
     ("metrics", "a tuple of the metrics to judge; without it all that have a budget"),
     ("gate", "False: measure and show, never fail the build"),
     ("isolate", "True: a process of its own in every run"),
-    ("counts", "False: take no counts, for which some more calls are made"),
+    (
+        "counts",
+        (
+            "False: take no counts, for which some more calls are made; "
+            "True: take them of benchmark.pedantic, too"
+        ),
+    ),
     (
         "inner_loop",
         (

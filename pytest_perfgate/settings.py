@@ -92,7 +92,8 @@ class ItemSettings:
     metrics: tuple[str, ...] | None
     gate: bool
     isolate: bool
-    counts: bool
+    counts: bool | None
+    """True: even where a test says how many calls are made; None: unless it does."""
     iterations: int | None
     max_time_s: float
     warmup: int | None
@@ -363,7 +364,7 @@ def _overlaid(
         metrics=_names(given.get("metrics")),
         gate=_flag("gate", given.get("gate", True)),
         isolate=_flag("isolate", given.get("isolate", False)),
-        counts=_flag("counts", given.get("counts", True)),
+        counts=_flag("counts", given["counts"]) if "counts" in given else None,
         iterations=pick("iterations", _whole, settings.iterations),
         max_time_s=pick("max_time", _seconds, settings.max_time_s),
         warmup=pick("warmup", _warm, settings.warmup),

@@ -14,12 +14,17 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pytest_perfgate.errors import NothingMeasured
-
-Foreign: TypeAlias = Any
-"""An object of pytest-benchmark, or what is handed through to a call."""
+from pytest_perfgate.interop.benchmark_calls import (
+    Foreign,
+    Prepare,
+    call_of,
+    do_after,
+    pedantic_call_of,
+    wrap_calls,
+)
 
 FIXTURE = "benchmark"
 KIND = "pytest-benchmark"
@@ -46,6 +51,9 @@ MODE = "_mode"
 FOR_TURNS = (ADD_STATS,)
 FOR_GOVERNING = (CALIBRATE, MIN_ROUNDS, MAX_TIME)
 FOR_CALLS = (MAKE_RUNNER,)
+RAW = "_raw"
+RAW_PEDANTIC = "_raw_pedantic"
+FOR_COUNTS = (RAW, RAW_PEDANTIC)
 HOW_MANY = (MIN_ROUNDS, MAX_TIME, "_min_time", WARMUP, PRECISION, "_confidence")
 """Attributes that hold the options by which it finds out how many rounds to make."""
 HOW = (TIMER, "_disable_gc")
@@ -150,6 +158,10 @@ class Doors:
     """Called before a call within a round; what it returns is called after it."""
     clock: Callable[[], float] | None = None
     """Seconds; in place of the timer."""
+    after: "Callable[[Prepare], None] | None" = None
+    """Called when all rounds of `benchmark(fn)` have been made, before it returns."""
+    after_pedantic: "Callable[[Prepare], None] | None" = None
+    """Likewise of `benchmark.pedantic(fn, …)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,12 +217,16 @@ class Driver:
         if doors.clock is not None:
             _set_clock(fixture, doors.clock)
         if doors.stretch is not None and self.reaches_calls:
-            _wrap_calls(fixture, doors.stretch)
+            wrap_calls(fixture, MAKE_RUNNER, doors.stretch)
         if self.fixes_rounds:
             self._calibrate = getattr(fixture, CALIBRATE)
             setattr(
                 fixture, CALIBRATE, lambda runner: self._rounds_of(runner, governing)
             )
+        self.reaches_ends = _has(fixture, FOR_COUNTS)
+        if self.reaches_ends:
+            do_after(fixture, RAW, doors.after, call_of)
+            do_after(fixture, RAW_PEDANTIC, doors.after_pedantic, pedantic_call_of)
         if self.takes_turns:
             # nothing is handed on: it makes no table and no file of ours
             setattr(fixture, ADD_STATS, self._begin)
@@ -338,23 +354,6 @@ def _set_clock(fixture: Foreign, clock: Callable[[], float]) -> None:
     setattr(fixture, TIMER, clock)
     # a clock that stands still between calls has no precision to be found out
     getattr(fixture, PRECISIONS)[clock] = 1e-9
-
-
-def _wrap_calls(fixture: Foreign, stretch: Callable[[], Callable[[], None]]) -> None:
-    make_runner = getattr(fixture, MAKE_RUNNER)
-
-    def make(
-        function: Callable[..., object], *rest: Foreign, **others: Foreign
-    ) -> object:
-        def call(*args: Foreign, **kwargs: Foreign) -> object:
-            done = stretch()
-            result = function(*args, **kwargs)
-            done()
-            return result
-
-        return make_runner(call, *rest, **others)
-
-    setattr(fixture, MAKE_RUNNER, make)
 
 
 def drawn(count: int, most: int) -> Sequence[int]:

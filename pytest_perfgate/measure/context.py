@@ -67,6 +67,8 @@ class MeasureContext:
     """Likewise the calls of an iteration."""
     counting: bool = True
     """Take counts once a benchmark's timing is over."""
+    counting_asked: bool = False
+    """Even where a test says itself how many calls are to be made."""
     breaks: BreakBook = field(default_factory=BreakBook)
     """One for the whole process: a function is compiled once."""
     pair: Pair | None = None

@@ -10,7 +10,7 @@ import gc
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -84,7 +84,8 @@ class Occasion:
     made: int
     """Calls made so far."""
     typical_s: float
-    recompiles: int
+    recompiles: int | None
+    """While it was timed; None where nobody could tell."""
     breaks: BreakBook
     per_call_s: float = 0.0
     """Wall time of the measured iterations ÷ their calls; 0 gives no utilisation."""
@@ -135,11 +136,24 @@ class Count:
 
 def take_counts(occasion: Occasion, call: Callable[[], object]) -> Counted:
     """Count what one call does, if the code under test has imported torch."""
+    return count_prepared(occasion, lambda: nullcontext(call))
+
+
+def count_prepared(
+    occasion: Occasion,
+    prepare: Callable[[], AbstractContextManager[Callable[[], object]]],
+) -> Counted:
+    """Count what one call does, without what is done before it and after it.
+
+    Parameters
+    ----------
+    prepare : entered before each call, which it gives, and left after it
+    """
     count = Count(occasion)
     try:
         with closing(iter(count)) as passes:
             for one in passes:
-                with one:
+                with prepare() as call, one:
                     call()
     except Exception as error:  # noqa: BLE001 (whatever the user's code or torch raises here must not cost the times, which are there already)
         return failed(error)
@@ -193,7 +207,8 @@ class _Counting:
         counts = self._of_operators(operators) | self._of_traces(traces)
         if not any(value for pair in counts.values() for value in pair):
             return self._nothing()
-        counts["recompiles"] = (self.occasion.recompiles,) * 2
+        if self.occasion.recompiles is not None:
+            counts["recompiles"] = (self.occasion.recompiles,) * 2
         flops = yield from self._flops(operators, traces, counts)
         self.remarks += [_ASIDE] if self.aside else []
         unstable = sorted(name for name, (one, two) in counts.items() if one != two)

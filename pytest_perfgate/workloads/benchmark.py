@@ -1,16 +1,19 @@
 """Rounds that pytest-benchmark makes: one sample is a round's mean call."""
 
+import statistics
+import sys
 from collections.abc import Callable
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.interop.pytest_benchmark import (
-    Doors,
-    Driver,
-    Foreign,
-    Found,
-    Rounds,
-)
+from pytest_perfgate.interop.benchmark_calls import Foreign, Prepare
+from pytest_perfgate.interop.pytest_benchmark import Doors, Driver, Found, Rounds
 from pytest_perfgate.measure.context import Agreement, MeasureContext
+from pytest_perfgate.measure.counters import (
+    NOTHING,
+    Counted,
+    Occasion,
+    count_prepared,
+)
 from pytest_perfgate.measure.cpu_guard import (
     BlockUse,
     Reading,
@@ -26,6 +29,10 @@ from pytest_perfgate.model import ROUND_LATENCY, Measurement, Plan
 from pytest_perfgate.workloads.assembly import samples, torch_threads
 
 _LONGEST = 200
+_EXACT = (
+    "no counts of benchmark.pedantic: just as many calls are made as it says; "
+    "@pytest.mark.perfgate(counts=True) adds some"
+)
 
 
 class BenchmarkRounds:
@@ -42,7 +49,10 @@ class BenchmarkRounds:
         self._uses: list[BlockUse] = []
         self._before: Reading | None = None
         self._watch = Watch(None)
+        self._seen = self._watch.close()
         self._unwatched_ns = 0
+        self._counted = NOTHING
+        self._over = False
         self._seeding = Seeding()
         self._seeding.apply(context.seed, nodeid)
         device = context.device
@@ -57,6 +67,8 @@ class BenchmarkRounds:
                 pause_rounds=agreed.per_turn if agreed else None,
                 settle=self._settle if context.pair and not agreed else None,
                 stretch=self._stretch if device.stretches else None,
+                after=self._count if context.counting else None,
+                after_pedantic=self._after_pedantic if context.counting else None,
                 clock=(lambda: device.now_ns() / 1e9) if device.fake else None,
             ),
             where=nodeid,
@@ -76,6 +88,8 @@ class BenchmarkRounds:
                 f"{this} do nothing between rounds: sides of a pair cannot take turns, "
                 "and neighbours on the CPU are not noticed"
             )
+        if context.counting and not driver.reaches_ends:
+            context.note(f"{this} not call once more, to take counts")
         if driver.reaches_calls:
             return
         if context.device.fake:
@@ -137,6 +151,38 @@ class BenchmarkRounds:
 
     # -- afterwards
 
+    def _end(self) -> None:
+        """Close what was measured, before anything else is done; once."""
+        if not self._over:
+            self._over = True
+            self._close()
+            self._seen = self._watch.close()
+            self._context.hand_over()
+
+    def _after_pedantic(self, prepare: Prepare) -> None:
+        """Make no call more than the test says, unless it is asked for."""
+        if self._context.counting_asked:
+            self._count(prepare)
+        elif "torch" in sys.modules:
+            self._counted = Counted(remarks=(_EXACT,))
+
+    def _count(self, prepare: Prepare) -> None:
+        """Count what one call does, now that all rounds have been made."""
+        self._end()
+        found = self.driver.read()
+        context = self._context
+        self._counted = count_prepared(
+            Occasion(
+                device=context.device,
+                made=found.rounds * found.iterations,
+                typical_s=statistics.median(found.seconds),
+                # its own warm-up cannot be told from its rounds
+                recompiles=None,
+                breaks=context.breaks,
+            ),
+            prepare,
+        )
+
     def measurement(self) -> Measurement:
         """Make the record of what was measured.
 
@@ -147,11 +193,10 @@ class BenchmarkRounds:
         BadSample
             A time is not a finite number.
         """
-        self._close()
-        self._context.hand_over()
+        self._end()
         found = self.driver.read()
         context = self._context
-        seen = self._watch.close()
+        told = _remarks(found) if context.run <= 1 else ()
         health = judge_blocks(
             self._uses, cores=usable_cores(), steady=context.device.settled()
         )
@@ -161,11 +206,12 @@ class BenchmarkRounds:
             nodeid=self._nodeid,
             run=context.run,
             plan=self._plan(found),
-            samples=(series,),
-            health=seen.added_to(health),
+            samples=(series, *self._counted.series),
+            profile=self._counted.profile,
+            health=self._seen.added_to(health),
             clock_tick_s=context.device.tick_s / found.iterations,
             alone=context.alone,
-            remarks=(*seen.remarks, *(_remarks(found) if context.run <= 1 else ())),
+            remarks=(*self._seen.remarks, *self._counted.remarks, *told),
             turns=found.turns if context.pair else (),
         )
 

@@ -145,6 +145,53 @@ def test_what_the_profiler_says_of_itself_stays_out_of_a_failure(story):
     assert "USDT" not in story.output
 
 
+GUEST = """
+import pytest
+import torch
+
+CHANGED = False
+X = torch.ones(8, 16)
+
+
+def work(x):
+    return x.relu().neg() if CHANGED else x.relu()
+
+
+@pytest.mark.perfgate(budget={"ops": "+0"})
+def test_called(benchmark):
+    benchmark(work, X)
+
+
+@pytest.mark.perfgate(budget={"ops": "+0"}, counts=True)
+def test_asked(benchmark):
+    benchmark.pedantic(work, setup=lambda: ((X + 1,), {}), rounds=12)
+
+
+def test_exact(benchmark):
+    calls = []
+    benchmark.pedantic(lambda: calls.append(work(X)), rounds=12)
+    assert len(calls) == 12
+"""
+
+
+def test_counts_of_pytest_benchmark_are_gated(make_spawned):
+    pytest.importorskip("pytest_benchmark")
+    project = make_spawned("guest counts")
+    project.plugins = "pytest_perfgate.plugin,pytest_benchmark.plugin"
+    project.bench(GUEST, "tests/test_guest.py")
+    brief = ("tests", "--benchmark-max-time=0.05", "--perfgate-runs=3:3")
+    project.adopt(*brief)
+    changed = GUEST.replace("CHANGED = False", "CHANGED = True")
+    project.bench(changed, "tests/test_guest.py")
+    project.run(*brief)
+    red = ("regressed", "count-over-budget")
+    assert project.outcomes == {
+        "tests/test_guest.py::test_called": red,
+        "tests/test_guest.py::test_asked": red,
+        "tests/test_guest.py::test_exact": ("unchanged", "within-budget"),
+    }
+
+
 LOOP = """
 import pytest
 import torch

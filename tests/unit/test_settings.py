@@ -144,6 +144,14 @@ def test_a_marker_wins_over_the_command_line(settings):
     assert (own.timeout_s, own.seed, own.inner_loop) == (7.0, 1, 100)
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_counts_are_asked_for_or_forbidden(settings, counts):
+    assert item_settings(marked(), settings()).counts is None
+    assert item_settings(marked(mark(counts=counts)), settings()).counts is counts
+    with pytest.raises(UsageError, match="counts='no' is neither True nor False"):
+        item_settings(marked(mark(counts="no")), settings())
+
+
 def test_the_closest_marker_wins_and_tables_merge(settings):
     function = mark(budget={"p99": "30%"}, gate=False)
     cls = mark(budget={"median": "4%", "p99": "9%"}, isolate=True)

@@ -25,7 +25,7 @@ def ledger():
         metrics=None,
         gate=True,
         isolate=False,
-        counts=True,
+        counts=None,
         iterations=None,
         max_time_s=1.0,
         warmup=None,

@@ -67,6 +67,7 @@ def test_this_version_has_every_name_we_lean_on(make_benchmark):
         *interop.FOR_TURNS,
         *interop.FOR_GOVERNING,
         *interop.FOR_CALLS,
+        *interop.FOR_COUNTS,
         *set(interop.HOW_MANY) - {"_precision", "_confidence"},  # from 5.3 on
         *interop.HOW,
         interop.PRECISIONS,

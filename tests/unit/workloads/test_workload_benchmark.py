@@ -1,7 +1,9 @@
 """Rounds of pytest-benchmark as a measurement of ours, on a device with a script."""
 
 import random
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -179,3 +181,168 @@ def test_the_test_draws_the_same_numbers_in_every_run(take, make_fake):
         rounds.close()
     assert drawn[0] == drawn[1]
     assert random.getstate() == state
+
+
+# counts, when all rounds have been made
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def count(take, make_fake):
+    """Take a fixture over whose calls are to be counted."""
+    return lambda **changes: take(
+        device=scripted(make_fake, seconds=0.1), counting=True, **changes
+    )
+
+
+class Called:
+    """A function that counts its calls, each of some operators of torch."""
+
+    def __init__(self, torch):
+        self.x = torch.ones(4)
+        self.calls = []
+
+    def __call__(self, *args, **kwargs):
+        self.calls.append((args, kwargs))
+        return (self.x + 1).relu()
+
+
+def counts_of(measurement):
+    series = (s for s in measurement.samples if s.metric.exact)
+    return {s.metric.name: s.values for s in series}
+
+
+def test_a_call_is_counted_once_its_rounds_have_been_made(torch, count):
+    rounds, benchmark = count()
+    called = Called(torch)
+    benchmark(called, 1, function=2)  # a name of the user's own
+    before = len(called.calls)
+    found = rounds.measurement()
+    assert len(called.calls) == before
+    assert counts_of(found)["ops"] == (2.0,)
+    assert counts_of(found).keys() >= {"syncs", "peak_memory", "graph_breaks"}
+    assert "recompiles" not in counts_of(found)
+    assert set(map(str, called.calls)) == {str(((1,), {"function": 2}))}
+    assert len(found.samples[0].values) == found.plan.iterations == 10
+    assert found.health.blocks == 4
+    assert found.profile.operators["aten::relu"].count == 1
+
+
+def test_without_counting_no_call_is_added(torch, take, make_fake):
+    made = []
+    for counting in (False, True):
+        called = Called(torch)
+        device = scripted(make_fake, seconds=0.1)
+        rounds, benchmark = take(device=device, counting=counting)
+        benchmark(called)
+        rounds.measurement()
+        made.append(len(called.calls))
+    assert made[1] == made[0] + 2 + 3
+
+
+@pytest.mark.parametrize(
+    ("given", "calls"),
+    [
+        ({"rounds": 3}, 3),
+        ({"rounds": 3, "warmup_rounds": 2}, 5),
+        ({"rounds": 3, "iterations": 4}, 13),  # one more, for its result
+    ],
+)
+def test_pedantic_makes_the_calls_it_says_and_no_more(torch, count, given, calls):
+    rounds, benchmark = count()
+    called = Called(torch)
+    benchmark.pedantic(called, **given)
+    found = rounds.measurement()
+    assert len(called.calls) == calls
+    assert counts_of(found) == {}
+    (remark,) = found.remarks
+    assert remark == (
+        "no counts of benchmark.pedantic: just as many calls are made as it says; "
+        "@pytest.mark.perfgate(counts=True) adds some"
+    )
+
+
+def test_pedantic_is_counted_where_that_is_asked_for(torch, count):
+    rounds, benchmark = count(counting_asked=True)
+    called = Called(torch)
+    benchmark.pedantic(called, args=(1,), kwargs={"k": 2}, rounds=3, iterations=4)
+    assert counts_of(rounds.measurement())["ops"] == (2.0,)
+    assert called.calls == [((1,), {"k": 2})] * (13 + 2 + 3)
+
+
+def test_each_counted_call_has_a_set_up_of_its_own_which_is_not_counted(torch, count):
+    rounds, benchmark = count(counting_asked=True)
+    called, made, torn = Called(torch), [], []
+
+    def setup():
+        made.append(called.x + 1 + 1 + 1)
+        return (len(made),), {}
+
+    benchmark.pedantic(called, setup=setup, teardown=torn.append, rounds=3)
+    assert counts_of(rounds.measurement())["ops"] == (2.0,)
+    numbers = list(range(1, 1 + 3 + 2 + 3))
+    assert [args for (args, _) in called.calls] == [(number,) for number in numbers]
+    assert torn == numbers
+
+
+def test_a_function_that_can_be_called_no_more_keeps_its_times(torch, count):
+    rounds, benchmark = count(counting_asked=True)
+    data = iter(range(3))
+
+    def take_one():
+        next(data)
+
+    benchmark.pedantic(take_one, rounds=3)
+    found = rounds.measurement()
+    assert len(found.samples[0].values) == 3
+    assert found.remarks == ("counts were not taken: StopIteration: ",)
+
+
+def test_the_other_side_goes_on_before_anything_is_counted(
+    torch, count, make_other_side
+):
+    other = make_other_side()
+    rounds, benchmark = count(pair=other)
+    seen = []
+
+    def call():
+        seen.append(other.turns)
+        return torch.ones(2)
+
+    benchmark(call)
+    given = other.turns
+    assert seen[-5:] == [given] * 5
+    assert given > seen[-6]
+    rounds.measurement()
+    assert other.turns == given
+
+
+def weave(target, aspect, *, methods):
+    """Stand in for aspectlib, which is not needed otherwise."""
+    before = getattr(target, methods)
+    setattr(target, methods, aspect(before))
+    return SimpleNamespace(rollback=lambda: setattr(target, methods, before))
+
+
+def test_what_weaves_is_counted_as_well(torch, count, monkeypatch):
+    monkeypatch.setitem(sys.modules, "aspectlib", SimpleNamespace(weave=weave))
+    rounds, benchmark = count()
+    called = Called(torch)
+
+    library = SimpleNamespace(work=called)
+    benchmark.weave(library, methods="work")
+    library.work()
+    assert counts_of(rounds.measurement())["ops"] == (2.0,)
+
+
+def test_a_version_whose_end_is_not_reached_is_said_to_have_no_counts(
+    count, monkeypatch
+):
+    said = []
+    monkeypatch.setattr(interop, "FOR_COUNTS", ("_gone",))
+    count(note=said.append)
+    assert "not call once more, to take counts" in said[0]
