@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 ELLIPSIS = "…"
 _WORD = re.compile(r"(?:`[^`]*`|[^\s`]+|`)+")
@@ -45,6 +46,7 @@ def display_width(text: str) -> int:
     return sum(map(_character_width, text))
 
 
+@lru_cache(maxsize=1024)
 def _character_width(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) == "Me":
         return 0

@@ -362,7 +362,7 @@ def decode_samples(node: Node) -> Samples:
 
 
 def _node(value: object, path: str) -> Node:
-    return value if isinstance(value, Node) else Node(value=value, path=path)
+    return value if isinstance(value, Node) else Node(value, key=path)
 
 
 def _optional_integer(fields: Mapping[str, Node], key: str) -> int | None:

@@ -124,14 +124,16 @@ def _decode_statistics(
         known = metrics.get(metric, Metric(name=metric, unit=""))
         for name, column in statistics.members().items():
             for row, cell in zip(rows, _column(column, count), strict=True):
-                if cell.items():
-                    statistic = _decode_statistic(cell, metric=known)
+                statistic = _decode_statistic(cell, metric=known)
+                if statistic is not None:
                     row.setdefault(metric, {})[name] = statistic
     return rows
 
 
-def _decode_statistic(node: Node, *, metric: Metric) -> RunStatistic:
+def _decode_statistic(node: Node, *, metric: Metric) -> RunStatistic | None:
     items = node.items()
+    if not items:
+        return None
     if len(items) not in {2, 4}:
         raise node.refuse("[value, standard error], or []")
     value, se, *rest = items

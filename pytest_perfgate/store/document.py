@@ -56,7 +56,7 @@ class Kind(Generic[T]):
             raise BaselineCorrupt(f"{message}; {self.way_out}") from error
 
     def _current(self, tree: object, source: str) -> Json:
-        root = Node(value=tree)
+        root = Node(tree)
         members = root.members()
         if "schema_version" not in members:
             raise root.corrupt("the key 'schema_version' is missing")
@@ -73,7 +73,7 @@ class Kind(Generic[T]):
         return migrate(json, version=version, current=self.version, steps=self.steps)
 
     def _fields(self, tree: Json) -> Mapping[str, Node]:
-        root = Node(value=tree)
+        root = Node(tree)
         required = ("schema_version", "producer", *self.body)
         fields = root.fields(*required, optional=self.optional)
         producer = fields["producer"].fields("name", "version")

@@ -2,8 +2,8 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn, TypeVar
 
@@ -54,11 +54,11 @@ def _not_json(error: json.JSONDecodeError) -> str:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> Json:
-    result: Json = {}
-    for key, value in pairs:
-        if key in result:
-            raise BaselineCorrupt(f"the key {key!r} appears twice in one object")
-        result[key] = value
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        counted = Counter([key for key, _ in pairs])
+        twice = next(key for key, count in counted.items() if count > 1)
+        raise BaselineCorrupt(f"the key {twice!r} appears twice in one object")
     return result
 
 
@@ -71,16 +71,39 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A parsed value and the path that leads to it.
 
     Every reader returns the value in its type or raises `BaselineCorrupt` with
-    path, expectation and value.
+    path, expectation and value. A long report has millions of them: hence no
+    frozen dataclass, which is several times as slow to make, and a path that is
+    written out only where something is refused.
+
+    Parameters
+    ----------
+    parent : the object or array that this is a member of
+    key : its key or index there; of a node without a parent its whole path
     """
 
-    value: object
-    path: str = ""
+    __slots__ = ("_key", "_parent", "value")
+
+    def __init__(
+        self, value: object, *, key: str | int = "", parent: "Node | None" = None
+    ) -> None:
+        self.value = value
+        self._key = key
+        self._parent = parent
+
+    @property
+    def path(self) -> str:
+        if self._parent is None:
+            return str(self._key)
+        above, key = self._parent.path, self._key
+        if isinstance(key, int):
+            return f"{above}[{key}]"
+        if not key.isidentifier():
+            return f"{above}[{json.dumps(key)}]"
+        return f"{above}.{key}" if above else key
 
     def corrupt(self, problem: str) -> BaselineCorrupt:
         return BaselineCorrupt(f"{self.path or 'top level'}: {problem}")
@@ -90,11 +113,7 @@ class Node:
 
     def at(self, key: str | int, value: object) -> "Node":
         """Return the node of a member or an element."""
-        if isinstance(key, int):
-            return Node(value=value, path=f"{self.path}[{key}]")
-        if not key.isidentifier():
-            return Node(value=value, path=f"{self.path}[{json.dumps(key)}]")
-        return Node(value=value, path=f"{self.path}.{key}" if self.path else key)
+        return Node(value, key=key, parent=self)
 
     def members(self) -> dict[str, "Node"]:
         """Return the members of an object whose keys are free."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 _DIGITS = 6
 _WHOLE = 2.0**53
 """Below it every whole number has a float of its own."""
+_encode = json.JSONEncoder(allow_nan=False).encode
 
 
 def tidy(value: object) -> object:
@@ -44,12 +45,12 @@ def lines_of(tree: object) -> str:
 def _block(value: object, indent: str) -> str:
     if isinstance(value, dict) and value:
         members = [
-            f"{json.dumps(key)}: {_inner(value[key], indent)}" for key in sorted(value)
+            f"{_encode(key)}: {_inner(value[key], indent)}" for key in sorted(value)
         ]
         return _wrapped("{", members, "}", indent)
     if isinstance(value, list) and value and not _is_row(value):
         return _wrapped("[", [_inner(item, indent) for item in value], "]", indent)
-    return json.dumps(value, allow_nan=False)
+    return _encode(value)
 
 
 def _inner(value: object, indent: str) -> str:

@@ -36,7 +36,7 @@ SLOW = SlowIterations(
 
 
 def through_json(value):
-    return Node(value=json.loads(json.dumps(value)), path="it")
+    return Node(json.loads(json.dumps(value)), key="it")
 
 
 def test_an_explanation_travels_without_loss():

@@ -82,7 +82,7 @@ READERS = {
 )
 def test_readers_name_path_expectation_and_value(reader, value, message):
     with pytest.raises(BaselineCorrupt) as caught:
-        READERS[reader](Node(value=value, path="a.b"))
+        READERS[reader](Node(value, key="a.b"))
     assert str(caught.value).startswith(message)
     assert len(str(caught.value)) < 220
 
@@ -105,13 +105,13 @@ def test_readers_name_path_expectation_and_value(reader, value, message):
     ],
 )
 def test_readers_return_the_value_in_its_type(reader, value, result):
-    read = READERS[reader](Node(value=value))
+    read = READERS[reader](Node(value))
     assert read == result
     assert type(read) is type(result)
 
 
 def test_fixed_keys_must_all_be_there_and_no_others():
-    node = Node(value={"a": 1, "z": 2})
+    node = Node({"a": 1, "z": 2})
     with pytest.raises(BaselineCorrupt, match=r"^top level: the key 'b' is missing$"):
         node.fields("a", "b")
     unknown = r"^top level: unknown key 'z' \(known here: a, b\)$"
@@ -121,6 +121,6 @@ def test_fixed_keys_must_all_be_there_and_no_others():
 
 
 def test_paths_quote_keys_that_are_no_names():
-    node = Node(value=None)
+    node = Node(None)
     path = node.at("benchmarks", {}).at('b/a.py::x["1"]', {}).at("runs", []).at(2, 0)
     assert path.path == r'benchmarks["b/a.py::x[\"1\"]"].runs[2]'
