@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_perfgate.cli.gate import REPORT, find, read
-from pytest_perfgate.gate.merging import Broken, Judged, Part, judge_again, merge
+from pytest_perfgate.gate.judging_again import Judged, judge_again
+from pytest_perfgate.gate.merging import Broken, Part, merge
 from pytest_perfgate.gate.suite import EXIT_INTERNAL, EXIT_NOTHING, EXIT_RED
 from pytest_perfgate.github.artifacts import LARGEST_REPORT
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report

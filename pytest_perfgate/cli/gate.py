@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_perfgate.errors import BaselineError, StoreUnreachable, UsageError
-from pytest_perfgate.gate.merging import (
-    FAIL_ON,
-    Broken,
-    Judged,
-    Part,
-    judge_again,
-    merge,
-)
+from pytest_perfgate.gate.judging_again import FAIL_ON, Judged, judge_again
+from pytest_perfgate.gate.merging import Broken, Part, merge
 from pytest_perfgate.gate.suite import EXIT_INTERNAL, EXIT_RED
 from pytest_perfgate.model import Report
 from pytest_perfgate.reports import terminal

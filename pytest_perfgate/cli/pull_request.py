@@ -10,7 +10,8 @@ from pytest_perfgate.errors import (
     ReadOnlyToken,
     SchemaTooNew,
 )
-from pytest_perfgate.gate.merging import Part, judge_again, merge
+from pytest_perfgate.gate.judging_again import judge_again
+from pytest_perfgate.gate.merging import Part, merge
 from pytest_perfgate.github.artifacts import Artifact, fetch_report, list_artifacts
 from pytest_perfgate.github.client import Client
 from pytest_perfgate.github.context import Context

@@ -1,49 +1,35 @@
-"""From the reports of several machines or matrix legs to one verdict.
-
-Everything is judged again from what each report carries: its exit code and its
-summary are never trusted to make anything greener.
-"""
+"""The reports of several machines or matrix legs as one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.bounds import fresh_level
 from pytest_perfgate.gate.comparability import compare_environments
 from pytest_perfgate.gate.consistency import (
-    ON_INCONCLUSIVE,
-    ON_MISSING,
     contradictions,
-    records,
 )
 from pytest_perfgate.gate.family import tests_of, with_q_values
 from pytest_perfgate.gate.legs import Broken, Part, latest, machine_of
+from pytest_perfgate.gate.strictness import SWITCHES, fails_on, merged_policy
 from pytest_perfgate.gate.suite import (
-    EXIT_INTERNAL,
-    EXIT_INTERRUPTED,
     EXIT_NOTHING,
     EXIT_RED,
     PRECEDENCE,
     SEVERITY,
     exit_codes,
-    summary_sentence,
 )
 from pytest_perfgate.model import (
     BenchmarkResult,
     Environment,
-    Outcome,
     Reason,
     Report,
 )
 from pytest_perfgate.units import format_change
 
-FAIL_ON = ("policy", "regressed", "never")
-"""What fails a build: every exit code, only a regression or an error, nothing."""
-
 _DIRTY = "+dirty"
 
-__all__ = ["FAIL_ON", "Broken", "Judged", "Merged", "Part", "judge_again", "merge"]
+__all__ = ["Broken", "Merged", "Part", "merge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +43,6 @@ class Merged:
     """The reports that count."""
     broken: tuple[Broken, ...] = ()
     """Those that cannot be used, for which no later attempt stands."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What the reports say together."""
-
-    report: Report
-    """The merged report, with the exit code of the policy and its summary."""
-    codes: tuple[int, ...]
-    """All exit codes that are asked for, the winner first."""
-    exit_code: int
-    """The first that is not forgiven; 0 where all are."""
 
 
 # merging ----------------------------------------------------------------------
@@ -133,12 +107,13 @@ def _refuse_other_commits(parts: Sequence[Part]) -> None:
 
 def _joined(parts: Sequence[Part], notes: Sequence[str]) -> Report:
     reports = [part.report for part in parts]
-    policy = _stricter(reports)
+    policy = merged_policy(reports)
     environment = _common([report.environment for report in reports])
-    results = _worst(parts, _strict(reports), apart=environment is None)
+    results = _worst(parts, fails_on(reports), apart=environment is None)
     told = [*_told(parts), *_family(parts, results)]
     if len(parts) > 1:
-        results = with_q_values([_weighed(one, results) for one in results])
+        level = fresh_level(max(1, _count_tests(results)))
+        results = with_q_values([_weighed(one, level) for one in results])
     return Report(
         created=max(report.created for report in reports),
         # the longest is the dirty one
@@ -168,44 +143,6 @@ def _common(environments: Sequence[Environment | None]) -> Environment | None:
         if first is None or other is None or compare_environments(first, other):
             return None
     return first
-
-
-def _stricter(reports: Sequence[Report]) -> dict[str, str]:
-    """Merge policies: of what to fail on the stricter, of the rest all values."""
-    names = dict.fromkeys(name for report in reports for name in report.policy)
-    policy = {
-        name: " | ".join(
-            dict.fromkeys(r.policy[name] for r in reports if name in r.policy)
-        )
-        for name in names
-    }
-    strict = _strict(reports)
-    for name, judge in _JUDGES.items():
-        if name in policy or len(set(map(judge, reports))) > 1:
-            policy[name] = strict[_KEYWORDS[name]]
-    return policy
-
-
-def _strict(reports: Sequence[Report]) -> dict[str, str]:
-    """Return what to fail on, for `exit_codes`: the stricter of all reports."""
-    return {
-        keyword: "fail" if "fail" in map(_JUDGES[name], reports) else "warn"
-        for name, keyword in _KEYWORDS.items()
-    }
-
-
-def _on_missing(report: Report) -> str:
-    return report.policy.get(ON_MISSING, "fail")
-
-
-def _on_inconclusive(report: Report) -> str:
-    if records(report):
-        return "fail"
-    return report.policy.get(ON_INCONCLUSIVE, "warn")
-
-
-_JUDGES = {ON_MISSING: _on_missing, ON_INCONCLUSIVE: _on_inconclusive}
-_KEYWORDS = {ON_MISSING: "on_missing", ON_INCONCLUSIVE: "on_inconclusive"}
 
 
 def _sum(reports: Sequence[Report]) -> dict[str, float]:
@@ -268,7 +205,7 @@ def _told(parts: Sequence[Part]) -> Iterator[str]:
             f"{of or 'nothing'} ({source})" for source, of in bases.items()
         )
         yield f"the reports were measured beside different base code: {told}"
-    for name, judge in _JUDGES.items():
+    for name, judge in SWITCHES.items():
         if len({judge(part.report) for part in parts}) > 1:
             yield f"the reports differ in {name}: the stricter, fail, holds for all"
 
@@ -295,11 +232,8 @@ def _family(parts: Sequence[Part], results: Sequence[BenchmarkResult]) -> Iterat
         )
 
 
-def _weighed(
-    result: BenchmarkResult, results: Sequence[BenchmarkResult]
-) -> BenchmarkResult:
+def _weighed(result: BenchmarkResult, level: float) -> BenchmarkResult:
     """Remark where a confirmed statistic would need more proof in the union."""
-    level = fresh_level(max(1, _count_tests(results)))
     weak = [
         f"{one.metric.name} {one.statistic}: p = {one.comparison.p_identity:.2g} is"
         f" enough in its own report; among all comparisons of these reports it would"
@@ -310,106 +244,3 @@ def _weighed(
         and one.comparison.p_identity >= level
     ]
     return replace(result, remarks=(*result.remarks, *weak))
-
-
-# judging again ----------------------------------------------------------------
-
-
-def judge_again(merged: Merged, *, fail_on: str = "policy") -> Judged:
-    """Recompute exit code and summary from the results.
-
-    Parameters
-    ----------
-    fail_on : `policy` forgives nothing; `regressed` forgives every verdict but
-        a regression or an error; `never` forgives all that was judged, too.
-        What could not be read fails in any case, and except for `never` so
-        does what was interrupted or measured nothing
-
-    Raises
-    ------
-    UsageError
-        For another `fail_on`.
-    """
-    if fail_on not in FAIL_ON:
-        raise UsageError(f"--fail-on={fail_on!r} is not one of {', '.join(FAIL_ON)}")
-    notes: list[str] = []
-    unfit = {one.exit_code for one in merged.broken}
-    nothing = set() if merged.parts or unfit else {EXIT_NOTHING}
-    asked = (
-        nothing
-        | unfit
-        | {code for part in merged.parts for code in _besides(part, notes)}
-    )
-    asked |= set(exit_codes(merged.report.results, **_strict([merged.report])))
-    codes = tuple(code for code in PRECEDENCE if code in asked)
-    problems = (merged.report.problem, *(one.problem for one in merged.broken))
-    report = replace(
-        merged.report,
-        exit_code=codes[0] if codes else 0,
-        summary=_summary(merged),
-        problem="; ".join(filter(None, problems)),
-        notes=(*merged.report.notes, *notes),
-    )
-    return Judged(
-        report=report,
-        codes=codes,
-        exit_code=next(iter(_not_forgiven(codes, unfit, fail_on)), 0),
-    )
-
-
-def _besides(part: Part, notes: list[str]) -> Iterator[int]:
-    """Yield the exit codes that a report asks for beside those of its results."""
-    report, source = part.report, part.source
-    own = set(exit_codes(report.results, **_strict([report])))
-    extra = set()
-    if report.interrupted:
-        extra.add(EXIT_INTERRUPTED)
-    if not own and not _measured(report):
-        what = "nothing was measured" if report.results else "there is no benchmark"
-        notes.append(f"in {source} {what}: this says nothing about performance")
-        extra.add(EXIT_NOTHING)
-    stored = report.exit_code if report.exit_code in PRECEDENCE else EXIT_RED
-    if report.problem:
-        extra.add(EXIT_INTERNAL if stored == EXIT_INTERNAL else EXIT_RED)
-    if report.exit_code == 0 and own | extra:
-        notes.append(f"{source} has exit code 0, and its results do not bear that out")
-    elif report.exit_code and stored not in own | extra:
-        notes.append(
-            f"{source} has exit code {report.exit_code}, which no result of it"
-            " explains: what else failed there?"
-        )
-        extra.add(stored)
-    yield from extra
-
-
-def _measured(report: Report) -> bool:
-    """Tell whether any process measured anything, or failed in trying."""
-    return any(
-        result.runs or result.confirmation or result.verdict.outcome is Outcome.ERROR
-        for result in report.results
-    )
-
-
-def _summary(merged: Merged) -> str:
-    report, unusable = merged.report, len(merged.broken)
-    if not merged.parts and not unusable:
-        return "no report was found: this says nothing about performance"
-    if not merged.parts:
-        return f"none of {unusable} reports can be used: nothing was judged"
-    text = summary_sentence(
-        report.results,
-        anything_measured=any(_measured(part.report) for part in merged.parts),
-        interrupted=report.interrupted,
-        failed=bool(report.problem),
-    )
-    total = unusable + len(merged.parts)
-    return f"{text}; {unusable} of {total} reports cannot be used" if unusable else text
-
-
-def _not_forgiven(
-    codes: Sequence[int], unfit: AbstractSet[int], fail_on: str
-) -> Iterator[int]:
-    always = unfit | {EXIT_INTERNAL}
-    if fail_on == "regressed":
-        always = always | {EXIT_RED, EXIT_INTERRUPTED, EXIT_NOTHING}
-    yield from (code for code in codes if fail_on == "policy" or code in always)

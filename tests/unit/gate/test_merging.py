@@ -1,11 +1,14 @@
 """Reports of several machines become one verdict, which no report can make greener."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.gate.merging import Broken, judge_again, merge
+from pytest_perfgate.gate import merging
+from pytest_perfgate.gate.judging_again import judge_again
+from pytest_perfgate.gate.merging import Broken, merge
 from pytest_perfgate.model import BaseCode, Outcome, Reason, Shift
 from tests.unit.gate.reports import (
     environment,
@@ -337,3 +340,17 @@ def test_fail_on(parts, policy, regressed, never):
 def test_another_fail_on_is_refused():
     with pytest.raises(UsageError, match="'maybe' is not one of policy, regressed"):
         judged(GREEN, fail_on="maybe")
+
+
+def test_the_family_of_a_union_is_counted_once_however_long_it_is(monkeypatch):
+    counted = Counter()
+    real = merging.tests_of
+
+    def tests_of(one):
+        counted[one.benchmark] += 1
+        return real(one)
+
+    monkeypatch.setattr(merging, "tests_of", tests_of)
+    names = [f"b{index}" for index in range(40)]
+    merge([part(*map(result, names)), part(result("z"), source="z.json")])
+    assert max(counted.values()) <= 3
