@@ -346,10 +346,11 @@ class PerfGate:
         if self._own is not None:
             context.emit(with_records(self._own, self._recorded))
         elif self._recorded:
-            if context.cache != HOT:
+            asked = [f"cache={context.cache!r}"] if context.cache != HOT else []
+            asked += ["hide_launch=True"] if context.hide_launch else []
+            for said in asked:
                 context.note(
-                    f"{self._nodeid}: cache={context.cache!r} cannot reach what "
-                    "record(…) was given"
+                    f"{self._nodeid}: {said} cannot reach what record(…) was given"
                 )
             context.emit(record_only(context, target, self._recorded))
 

@@ -290,6 +290,10 @@ MARKER_ONLY: tuple[tuple[str, str], ...] = (
             "'hot' (the default): a call finds what the one before left there"
         ),
     ),
+    (
+        "hide_launch",
+        "True: `device_period` is that of a queue which a GPU begins when all is launched",
+    ),
 )
 """Keywords of the marker that make no sense for a whole session."""
 

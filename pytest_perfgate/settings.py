@@ -101,6 +101,7 @@ class ItemSettings:
     seed: int
     inner_loop: int | None
     cache: str = HOT
+    hide_launch: bool = False
 
     def keeps(self, plan: Plan) -> bool:
         """Whether what the user says leaves a stored plan as it is.
@@ -372,6 +373,7 @@ def _overlaid(
         seed=pick("seed", _seed, settings.seed),
         inner_loop=pick("inner_loop", _whole, None),
         cache=_cache(given),
+        hide_launch=_flag("hide_launch", given.get("hide_launch", False)),
     )
 
 
@@ -384,6 +386,11 @@ def _cache(given: Mapping[str, Any]) -> str:
             f"cache={cache!r} and inner_loop={given['inner_loop']!r} exclude each "
             "other: only the first call of each sample would find the cache flushed; "
             "drop one"
+        )
+    if cache == FLUSH and given.get("hide_launch"):
+        raise UsageError(
+            f"cache={cache!r} and hide_launch=True exclude each other: a full queue, "
+            "which is what launches are hidden in, has no room for a flush; drop one"
         )
     return str(cache)
 

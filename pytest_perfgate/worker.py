@@ -204,6 +204,7 @@ class Worker:
             "warm-up": own.warmup != self._settings.warmup or own.warmup is not None,
             "inner loop": own.inner_loop is not None,
             "cache": own.cache != HOT,
+            "hide_launch": own.hide_launch,
         }
         told = ", ".join(name for name, is_given in given.items() if is_given)
         if told:
@@ -230,6 +231,7 @@ class Worker:
             warmup=own.warmup,
             inner_loop=own.inner_loop,
             cache=own.cache,
+            hide_launch=own.hide_launch,
             plans=self._task.plans,
             calibrated=self._task.iterations,
             calibrated_inner=self._task.inner_loops,

@@ -481,6 +481,8 @@ def _remarks(case: _Case) -> Iterator[str]:
     for name, metric in case.stored.items():
         if case.lacking[name] and not case.policy.gates(metric):
             yield f"{name} is in the baseline and was not measured in every run"
+        elif not case.policy.gates(metric) and (refusal := _refusal(case, metric)):
+            yield f"{name} is not compared: {refusal.detail}"
 
 
 def _of_bound(case: _Case) -> Iterator[str]:

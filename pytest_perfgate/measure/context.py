@@ -75,6 +75,8 @@ class MeasureContext:
     """Where another process measures the other tree, and both take turns."""
     cache: str = HOT
     """What a call is to find in the device's cache."""
+    hide_launch: bool = False
+    """Keep a device from beginning with a full queue until all is handed over."""
 
     def hand_over(self) -> None:
         """Let the other side of a pair have its turn; nothing of ours runs on in it.
@@ -86,6 +88,10 @@ class MeasureContext:
         if self.pair is not None:
             self.device.synchronize()
             self.pair.turn()
+
+    def unslowed_ns(self, seconds: float) -> int:
+        """Say how long something takes without the planted slowdown."""
+        return round(seconds / (1.0 + self.slowdown) * 1e9)
 
     def __post_init__(self) -> None:
         if self.slowdown < 0:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
-from pytest_perfgate.measure.device import Pipelined, Timed
+from pytest_perfgate.measure.device import Hidden, Pipelined, Timed
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.memory import MemoryUse, host_peak
@@ -90,6 +90,17 @@ class CpuDevice:
     ) -> Pipelined | None:
         """Return nothing: a call is done when it returns."""
         del call, count, own_ns
+        return None
+
+    @property
+    def queues(self) -> bool:
+        return False
+
+    def hidden(
+        self, call: Callable[[], object], *, count: int, own_ns: int, hold_ns: float
+    ) -> Hidden | None:
+        """Return nothing: there is no queue to hold up."""
+        del call, count, own_ns, hold_ns
         return None
 
     def peak_memory(self, call: Callable[[], object]) -> MemoryUse:

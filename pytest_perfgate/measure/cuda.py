@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from pytest_perfgate import units
 from pytest_perfgate.errors import DeviceUnavailable, MeasurementError
 from pytest_perfgate.measure.cpu_guard import CpuGuard, Reading
 from pytest_perfgate.measure.cuda_memory import memory_of
-from pytest_perfgate.measure.device import Pipelined, Timed
+from pytest_perfgate.measure.device import Hidden, Pipelined, Timed
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.health import Telemetry
 from pytest_perfgate.measure.memory import MemoryUse
@@ -56,6 +56,13 @@ def _telemetry(cuda: Any, index: int) -> Telemetry:  # noqa: ANN401 (a module)
     return worker_telemetry(str(uuid))
 
 
+def _periods(ends: Sequence[Any]) -> list[float]:
+    return [
+        first.elapsed_time(last) * 1e6  # milliseconds
+        for first, last in itertools.pairwise(ends)
+    ]
+
+
 class CudaDevice:
     """Measures on one GPU; `cuda` is the module torch.cuda, handed in."""
 
@@ -88,8 +95,8 @@ class CudaDevice:
     def begin(self, benchmark: str, *, run: int, slowdown: float) -> None:
         del benchmark, run
         self._slowdown = slowdown
-        if slowdown and self._cycles_per_ns is None:
-            self._cycles_per_ns = self._spin_rate()
+        if slowdown:
+            self._rate()
 
     def measuring(self) -> None:
         """Nothing to tell the GPU."""
@@ -182,19 +189,50 @@ class CudaDevice:
         ends = [self._event() for _ in range(count + 1)]
         self.synchronize()
         started = self.now_ns()
+        self._queue(call, ends, own_ns)
+        self.synchronize()
+        wall_ns = self.now_ns() - started
+        return Pipelined(period_ns=_periods(ends), wall_ns=wall_ns)
+
+    @property
+    def queues(self) -> bool:
+        return True
+
+    def hidden(
+        self, call: Callable[[], object], *, count: int, own_ns: int, hold_ns: float
+    ) -> Hidden | None:
+        """Queue the calls behind a spin, which ends by itself whatever they do.
+
+        The spin kernel is loaded, and tried out, with an empty queue behind it.
+        """
+        if not hasattr(self._cuda, "_sleep"):
+            return None
+        rate = self._rate()
+        before, *ends = (self._event() for _ in range(count + 2))
+        self.synchronize()
+        started = self.now_ns()
+        before.record()
+        if hold_ns > 0:
+            self._cuda._sleep(math.ceil(hold_ns * rate))  # noqa: SLF001 (torch has no public way)
+        self._queue(call, ends, own_ns)
+        handed_ns = self.now_ns() - started
+        self.synchronize()
+        return Hidden(
+            period_ns=_periods(ends),
+            handed_ns=handed_ns,
+            held_ns=before.elapsed_time(ends[0]) * 1e6,  # milliseconds
+        )
+
+    def _queue(
+        self, call: Callable[[], object], ends: Sequence[Any], own_ns: int
+    ) -> None:
+        """Hand calls over, with a mark before the first and after each."""
         ends[0].record()
         for end in ends[1:]:
             call()
             if self.stretches:
                 self.stretch(own_ns, "call")
             end.record()
-        self.synchronize()
-        wall_ns = self.now_ns() - started
-        periods = [
-            first.elapsed_time(last) * 1e6  # milliseconds
-            for first, last in itertools.pairwise(ends)
-        ]
-        return Pipelined(period_ns=periods, wall_ns=wall_ns)
 
     def allocator_state(self) -> object:
         stats = self._cuda.memory_stats(self._index)
@@ -238,8 +276,13 @@ class CudaDevice:
     def _event(self) -> Any:  # noqa: ANN401 (torch's)
         return self._cuda.Event(enable_timing=True)
 
-    def _spin_rate(self) -> float:
+    def _rate(self) -> float:
         """Cycles of the GPU's spin kernel in a nanosecond, tried out once."""
+        if self._cycles_per_ns is None:
+            self._cycles_per_ns = self._spin_rate()
+        return self._cycles_per_ns
+
+    def _spin_rate(self) -> float:
         self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001 (the first includes loading)
         first = self.mark()
         self._cuda._sleep(_TRIAL_CYCLES)  # noqa: SLF001 (as above)

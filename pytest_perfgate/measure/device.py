@@ -45,6 +45,18 @@ class Pipelined:
     """Of all calls, until the last work is done."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """What a queue of calls brought that the device was kept from beginning with."""
+
+    period_ns: list[float]
+    """From the end of one call's work to the end of the next one's."""
+    handed_ns: int
+    """Until the host had handed all calls over."""
+    held_ns: float
+    """Until the device could begin."""
+
+
 class Device(Protocol):
     """One clock, one way to wait for work, one account of the processor."""
 
@@ -122,6 +134,23 @@ class Device(Protocol):
         Parameters
         ----------
         own_ns : what a call takes, for the slowdown to be a share of
+        """
+        ...
+
+    @property
+    def queues(self) -> bool:
+        """Whether work is handed over to a queue, so that a host can be ahead."""
+        ...
+
+    def hidden(
+        self, call: Callable[[], object], *, count: int, own_ns: int, hold_ns: float
+    ) -> Hidden | None:
+        """Make calls while the device is kept busy; None where it cannot be.
+
+        Parameters
+        ----------
+        hold_ns : how long it is to be busy before the first call's work; never
+            asked for before calls have been made without
         """
         ...
 

@@ -64,6 +64,9 @@ it; without one a piece of work takes a millisecond. Every key is optional.
 `flush`
     The share of a call's time that it takes where the cache was flushed before it;
     a flush itself takes 50 µs. Without it there is no cache to flush.
+`hidden`
+    The same where the launches are hidden: with `hide_launch`. Without it no
+    launch can be.
 `enqueue`
     The share of a call's time after which the host has handed all work over.
 `peak_memory`
@@ -88,7 +91,7 @@ from typing import Any
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.cpu_guard import Reading
-from pytest_perfgate.measure.device import Pipelined, Timed
+from pytest_perfgate.measure.device import Hidden, Pipelined, Timed
 from pytest_perfgate.measure.fake_gpu import FakeGpu, GpuScript, MachineScript
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.memory import MemoryUse
@@ -124,6 +127,7 @@ class BenchmarkScript:
     values: tuple[float, ...] = ()
     device: float | None = None
     period: float | None = None
+    hidden: float | None = None
     enqueue: float | None = None
     flush: float | None = None
     peak_memory: int | None = None
@@ -363,6 +367,27 @@ class FakeDevice:
             self._advance("call", times=share)
             periods.append(float(self._clock_ns - before))
         return Pipelined(period_ns=periods, wall_ns=self._clock_ns - started)
+
+    @property
+    def queues(self) -> bool:
+        return self._law.period is not None
+
+    def hidden(
+        self, call: Callable[[], object], *, count: int, own_ns: int, hold_ns: float
+    ) -> Hidden | None:
+        share = self._law.hidden
+        if share is None:
+            return None
+        del own_ns  # the script has it
+        handed_ns = round(count * self._law.seconds * (self._law.enqueue or 0.0) * 1e9)
+        self._clock_ns += round(max(hold_ns, handed_ns))
+        periods = []
+        for _ in range(count):
+            call()
+            before = self._clock_ns
+            self._advance("call", times=share)
+            periods.append(float(self._clock_ns - before))
+        return Hidden(period_ns=periods, handed_ns=handed_ns, held_ns=hold_ns)
 
     def peak_memory(self, call: Callable[[], object]) -> MemoryUse:
         del call

@@ -43,12 +43,15 @@ class Recipe:
     """Iterations in a turn, where the two have agreed on it."""
     cache: str = HOT
     """What a call is to find in the device's cache."""
+    hides: bool = False
+    """A full queue is to begin only when all of it is handed over."""
 
     def single(self, kind: str) -> "Recipe":
         """Insist on what every workload knows: one call an iteration, a hot cache."""
         for asked, said in (
             (self.inner_loop > 1, f"inner_loop={self.inner_loop}"),
             (self.cache != HOT, f"cache={self.cache!r}"),
+            (self.hides, "hide_launch=True"),
         ):
             if asked:
                 raise UsageError(
@@ -78,6 +81,7 @@ def recipe(
         for_p99=enough if context.wants_p99 else None,
         pair=context.pair,
         cache=context.cache,
+        hides=context.hide_launch,
     )
 
 
@@ -105,6 +109,7 @@ def _agreed(context: MeasureContext, agreed: Agreement, inner_loop: int) -> Reci
         pair=context.pair,
         per_turn=agreed.per_turn,
         cache=context.cache,
+        hides=context.hide_launch,
     )
 
 

@@ -38,6 +38,7 @@ from pytest_perfgate.workloads.assembly import (
     samples,
     workload_digest,
 )
+from pytest_perfgate.workloads.hidden import hidden_period
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
@@ -173,7 +174,7 @@ def queued(context: MeasureContext, outcome: Outcome, calls: Calls) -> Pipelined
         piped = context.device.pipelined(
             calls.call,
             count=min(max(_filling(outcome), FEWEST), MOST_QUEUED),
-            own_ns=round(outcome.typical_s * 1e9),
+            own_ns=context.unslowed_ns(outcome.typical_s),
         )
     if piped is not None:
         context.hand_over()
@@ -277,10 +278,15 @@ def measure_call(
     outcome, calls = run_calls(context, target, call)
     piped = queued(context, outcome, calls)
     counts = counted(context, outcome, call)
+    period, unhidden = (
+        hidden_period(context, target, outcome, counts, call)
+        if context.hide_launch
+        else (period_samples(target, piped), ())
+    )
     times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
     output = output_of(calls.result)
     found = Findings(
-        series=(*times, *period_samples(target, piped)),
+        series=(*times, *period),
         workload=workload_digest("call", *args, **kwargs),
         counted=counts,
         output=output,
@@ -288,6 +294,7 @@ def measure_call(
             *sample_remarks(context, target, calls, times),
             *device_remarks(calls),
             *odd,
+            *unhidden,
             *output_remarks(output),
         ),
         enqueue_share=calls.enqueue_share,

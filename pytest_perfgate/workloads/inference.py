@@ -28,6 +28,7 @@ from pytest_perfgate.workloads.call import (
     run_calls,
     sample_remarks,
 )
+from pytest_perfgate.workloads.hidden import hidden_period
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
@@ -76,12 +77,17 @@ def measure_inference(
         piped = queued(context, outcome, calls)
         memory = context.device.peak_memory(calls.again)
         counts = counted(context, outcome, call, of_a_model=True)
+        period, unhidden = (
+            hidden_period(context, target, outcome, counts, call)
+            if context.hide_launch
+            else (period_samples(target, piped), ())
+        )
     times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
     output = output_of(calls.result)
     found = Findings(
         series=(
             *times,
-            *period_samples(target, piped),
+            *period,
             *work.throughput(outcome, piped),
             *memory_samples(memory),
         ),
@@ -93,6 +99,7 @@ def measure_inference(
             *sample_remarks(context, target, calls, times),
             *device_remarks(calls),
             *odd,
+            *unhidden,
             *memory.remarks,
             *output_remarks(output),
         ),

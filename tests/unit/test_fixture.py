@@ -239,6 +239,16 @@ def test_a_slowdown_cannot_reach_a_record_and_says_so(make_session):
     ]
 
 
+def test_hidden_launches_cannot_reach_what_is_recorded_and_say_so(make_session):
+    session = make_session(hide_launch=True, cache="flush")
+    session.gate.record("a", [1.0], unit="s", better="lower")
+    session.gate.close()
+    assert session.notes == [
+        f"{NODEID}: cache='flush' cannot reach what record(…) was given",
+        f"{NODEID}: hide_launch=True cannot reach what record(…) was given",
+    ]
+
+
 def test_a_flushed_cache_cannot_reach_what_is_recorded_and_says_so(make_session):
     session = make_session(cache="flush")
     session.gate.record("a", [1.0], unit="s", better="lower")

@@ -190,6 +190,11 @@ def test_metrics_are_names(settings, metrics):
             mark(cache="flush", inner_loop=20),
             "cache='flush' and inner_loop=20 exclude each other: only the first call",
         ),
+        (
+            mark(cache="flush", hide_launch=True),
+            "cache='flush' and hide_launch=True exclude each other: a full queue",
+        ),
+        (mark(hide_launch=1), "hide_launch=1 is neither True nor False"),
         (mark(max_time="x"), "max_time='x' is not a duration"),
         (mark(iterations=2.5), "iterations='2.5': write a whole number"),
         (mark(timeout=None), "timeout='None' is not a duration"),
@@ -233,3 +238,8 @@ def test_the_cache_is_hot_unless_a_marker_says_otherwise(settings):
     assert item_settings(marked(), settings()).cache == "hot"
     function, module = mark(cache="flush", inner_loop=1), mark(inner_loop=100)
     assert item_settings(marked(function, module), settings()).cache == "flush"
+
+
+def test_launches_are_hidden_where_a_marker_says_so(settings):
+    assert not item_settings(marked(), settings()).hide_launch
+    assert item_settings(marked(mark(hide_launch=True)), settings()).hide_launch

@@ -742,6 +742,18 @@ def test_a_metric_that_is_only_shown_may_be_gone_with_a_remark(make):
     )
 
 
+def test_a_metric_that_is_only_shown_may_be_made_otherwise_with_a_remark(make):
+    runs = tuple(make.run(latency__median=1.0, cpu_time__median=0.5) for _ in range(5))
+    baseline = make.baseline(runs)
+    now = replace(baseline.metrics["cpu_time"], definition="cpu/2")
+    judged = make.judge(baseline, runs, metrics=baseline.metrics | {"cpu_time": now})
+    before = baseline.metrics["cpu_time"].definition
+    assert judged.verdict.outcome is Outcome.UNCHANGED
+    assert judged.remarks == (
+        f"cpu_time is not compared: cpu_time.definition was {before}, is cpu/2",
+    )
+
+
 def test_what_is_only_shown_has_its_numbers(make):
     def runs(count, seed):
         times = make.noisy("cpu_time__median", count, seed=seed)
