@@ -21,7 +21,7 @@ from pytest_perfgate.measure.health import (
 from pytest_perfgate.measure.nvml import Gpu
 from pytest_perfgate.measure.readiness import BUSY_SHARE, MARGIN_C, foreign_in
 from pytest_perfgate.measure.side_by_side import Turn
-from pytest_perfgate.measure.xid import BY_APPLICATIONS
+from pytest_perfgate.measure.xid import BY_APPLICATIONS, xid_text
 from pytest_perfgate.model import Reason
 
 _RESET = "reset the GPU; if they come back, have it replaced"
@@ -92,6 +92,9 @@ def examine_gpu(
             "utility capability of the driver, and the device itself",
         )
         return
+    for number in dict.fromkeys(reading.xids or ()):
+        advice = _CRASHED if number in BY_APPLICATIONS else _SICK
+        yield _unfit("GPU errors", f"the driver reports {xid_text(number)}", advice)
     yield from _clocks(reading)
     yield from _heat(reading)
     yield _processes(reading, foreign_in(reading, telemetry))

@@ -1,6 +1,6 @@
 """Before the first run: whether the GPU is free, cool and at its full clocks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from pytest_perfgate.measure.health import (
@@ -10,6 +10,7 @@ from pytest_perfgate.measure.health import (
     Telemetry,
     reason_words,
 )
+from pytest_perfgate.measure.xid import xid_text
 from pytest_perfgate.model import Reason
 from pytest_perfgate.units import format_bytes
 
@@ -61,17 +62,20 @@ def wait_until_ready(
     namespace the driver's process ids are from.
     """
     waited_s, told = 0.0, False
+    errors: dict[int, None] = {}
     while True:
         reading, foreign, obstacle = _look(telemetry, needed_bytes)
+        errors |= dict.fromkeys(reading.xids or ())
         if obstacle is None and reading.busy_share is not None:
             sleep(BUSY_OVER_S)
             waited_s += BUSY_OVER_S
             reading, foreign, obstacle = _look(telemetry, needed_bytes)
+            errors |= dict.fromkeys(reading.xids or ())
         hopeless = obstacle is None or obstacle.reason is Reason.DEVICE_LOST
         if hopeless or waited_s >= patience_s:
             return Readiness(
                 obstacle=obstacle,
-                notes=notes_on(reading),
+                notes=(*notes_on(reading), *_reported(errors)),
                 waited_s=waited_s,
                 processes=foreign,
             )
@@ -133,6 +137,11 @@ def too_full(reading: DeviceReading, needed_bytes: float) -> Obstacle | None:
         f"{format_bytes(free)} of the GPU's memory is free"
     )
     return Obstacle(reason=Reason.BUSY, text=text)
+
+
+def _reported(errors: Iterable[int]) -> Iterator[str]:
+    for number in errors:
+        yield f"before the first run the driver reported {xid_text(number)}"
 
 
 def notes_on(reading: DeviceReading) -> tuple[str, ...]:

@@ -164,6 +164,16 @@ def test_a_gpu_lost_at_work():
     assert "nvidia-smi --gpu-reset" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("xid", "advice"), [(79, "--gpu-reset"), (43, "a program on the GPU crashed")]
+)
+def test_an_error_that_is_reported_is_unfit(look, xid, advice):
+    found = look(xid=xid)["GPU errors"]
+    assert found["state"] == "unfit"
+    assert found["value"].startswith(f"the driver reports XID {xid} (")
+    assert advice in found["advice"]
+
+
 def test_memory_that_fails_is_warned_of(look):
     found = look(rows=2)["memory rows"]
     assert found["state"] == "warn"

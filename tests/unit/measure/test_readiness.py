@@ -107,6 +107,16 @@ def test_memory_that_comes_free_is_no_obstacle():
     assert (found.obstacle, found.waited_s) == (None, 2.0)
 
 
+def test_errors_reported_meanwhile_are_noted():
+    busy = make(processes=(OTHER,), xids=(31, 31))
+    found, _ = wait(busy, make(busy_share=0.0), make(busy_share=0.0, xids=(48,)))
+    assert found.obstacle is None
+    assert [note.partition(" (")[0] for note in found.notes] == [
+        "before the first run the driver reported XID 31",
+        "before the first run the driver reported XID 48",
+    ]
+
+
 def test_a_lost_gpu_is_not_waited_for():
     found, said = wait(make(lost="GPU is lost"))
     assert (found.obstacle.reason, found.waited_s, said) == ("device-lost", 0.0, [])

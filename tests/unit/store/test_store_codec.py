@@ -34,6 +34,7 @@ def test_a_measurement_travels_without_loss(make):
     for measurement in (
         make.a_measurement(),
         make.a_measurement(output={}, profile=None),
+        make.a_measurement(enqueue_share=0.875),
     ):
         travelled = through_json(encode_measurement(measurement))
         assert decode_measurement(travelled) == measurement
@@ -158,6 +159,23 @@ def test_runs_may_lack_a_statistic(make):
     assert BASELINE.read(text, source="x").benchmarks["x"].sessions == (session,)
 
 
+def test_runs_may_tell_or_not_how_long_the_host_handed_work_over(make):
+    session = make.a_session(runs=(make.a_run(enqueue_share=0.875), make.a_run()))
+    baseline = make.a_baseline(sessions=(session,), anchor=session)
+    text = BASELINE.text(make.a_file(x=baseline))
+    assert '"enqueue_share": [[0.875], []]' in text
+    assert BASELINE.read(text, source="x").benchmarks["x"].sessions == (session,)
+    assert "enqueue_share" not in BASELINE.text(make.a_file())
+
+
+@pytest.mark.parametrize("share", [-0.1, math.nan, math.inf])
+def test_a_share_that_is_none_cannot_be(make, share):
+    with pytest.raises(ValueError, match=f"enqueue_share={share!r} is not allowed"):
+        make.a_run(enqueue_share=share)
+    with pytest.raises(ValueError, match=f"enqueue_share={share!r} is not allowed"):
+        make.a_measurement(enqueue_share=share)
+
+
 B = "benches/bench_llm.py::bench_prefill"
 RUNS = ["benchmarks", B, "sessions", 0, "runs"]
 LATENCY = [*RUNS, "statistics", "latency"]
@@ -235,6 +253,21 @@ LATENCY = [*RUNS, "statistics", "latency"]
             [*RUNS, "samples", "peak_memory", 0],
             [0],
             "peak_memory[0][0]: expected an integ",
+        ),
+        (
+            [*RUNS, "enqueue_share"],
+            [[0.9]],
+            "enqueue_share: expected 3 entries, one a run, got 1",
+        ),
+        (
+            [*RUNS, "enqueue_share"],
+            [[0.9], [], [-1]],
+            "enqueue_share[2][0]: expected a number of at least 0",
+        ),
+        (
+            [*RUNS, "enqueue_share"],
+            [[0.9], [], [0.1, 0.2]],
+            "enqueue_share[2]: expected [value], or []",
         ),
         ([*RUNS, "steady"], [True], "steady: expected 3 entries, one a run, got 1"),
         (
