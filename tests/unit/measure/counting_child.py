@@ -221,6 +221,8 @@ def main():
             return layer(X)
 
     call("autocast inside", autocast)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        call("autocast outside", lambda: layer(X))
     call("random", Random())
     loop("loop random", Random())
     call("moody", moody)

@@ -1,4 +1,5 @@
 import gc
+import weakref
 
 import pytest
 
@@ -45,6 +46,22 @@ def test_collections_inside_a_block_are_counted_and_others_not():
         garbage.between()
     gc.collect()
     assert garbage.inside == 2
+
+
+class Knot:
+    """Refers to itself, so that only the collector frees it."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def test_what_a_block_leaves_behind_is_collected_after_it():
+    with quiet_garbage() as garbage:
+        with garbage.block():
+            left = weakref.ref(Knot())
+        assert left() is not None
+        garbage.between()
+        assert left() is None
 
 
 def test_everything_is_put_back_after_an_error():

@@ -40,7 +40,16 @@ def test_autocast_entered_for_every_call_casts_its_weights_every_time(torch):
 
 
 @pytest.mark.parametrize(
-    "switch", ["set_sync_debug_mode", "cudaProfilerStart", "_activate_gpu_trace"]
+    "switch",
+    [
+        "set_sync_debug_mode",
+        "cudaProfilerStart",
+        "_activate_gpu_trace",
+        "cudnn.benchmark =",
+        "allow_tf32 =",
+        "set_float32_matmul_precision",
+        "use_deterministic_algorithms",
+    ],
 )
 def test_nothing_global_is_switched_on(switch):
     for file in PACKAGE.rglob("*.py"):

@@ -1,4 +1,5 @@
 import gc
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -262,6 +263,25 @@ def test_the_collector_is_off_inside_blocks_and_on_again_at_the_end(measure):
     assert seen == {True, False}  # on in the warm-up
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+def test_garbage_of_the_body_does_not_heap_up(measure):
+    """With the collector off all along, a long run would fill the memory."""
+    knots = weakref.WeakSet()
+    most = 0
+
+    class Knot:
+        def __init__(self):
+            self.itself = self
+
+    def work():
+        nonlocal most
+        knots.add(Knot())
+        most = max(most, len(knots))
+
+    _, perform = measure(make_recipe(iterations=100), work=work, seconds=0.01)
+    assert perform.measured == [25] * 4
+    assert most <= perform.warmup + 25
 
 
 def test_a_collection_inside_a_block_is_told(measure):
