@@ -8,11 +8,17 @@ import pytest
 import pytest_perfgate
 from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
-from pytest_perfgate.measure.counters import Occasion, take_counts
+from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
 from pytest_perfgate.measure.operators import dispatched
 from pytest_perfgate.measure.profiling import Traced
 from pytest_perfgate.measure.recipe import Recipe
 from pytest_perfgate.measure.runner import drive, schedule
+from pytest_perfgate.workloads import assembly
+from pytest_perfgate.workloads.call import measure_call
+from pytest_perfgate.workloads.generation import measure_generation
+from pytest_perfgate.workloads.inference import Work, measure_inference
+from pytest_perfgate.workloads.target import Target
+from pytest_perfgate.workloads.training import Step, measure_training
 
 PACKAGE = Path(pytest_perfgate.__file__).parent
 
@@ -99,3 +105,38 @@ def test_every_shape_is_warm_since_the_warm_up_is_the_call_itself(make_fake):
     outcome = drive(schedule(device, wanted), perform)
     assert len(seen) == outcome.warmup + 5
     assert outcome.warmup >= 3
+
+
+@pytest.mark.parametrize("form", ["call", "inference", "generation", "training"])
+def test_nothing_is_timed_once_counting_has_begun(
+    form, torch, monkeypatch, make_context, make_fake
+):
+    """Torch's own counters, for one, make a compiled function slow for good."""
+    device = make_fake(benchmarks={"*": {"period": 0.5, "device": 0.5}})
+    context = make_context(device=device, counting=True, iterations=3, warmup=2)
+    clock = []
+
+    def take_counts(occasion):
+        assert occasion.device is device
+        clock.append(device.now_ns())
+        return NOTHING
+
+    monkeypatch.setattr(assembly, "take_counts", take_counts)
+    target = Target(nodeid="a.py::b", benchmark="a.py::b")
+    layer = torch.nn.Linear(2, 2)
+    x = torch.ones(1, 2)
+    step = Step(
+        model=layer,
+        optimizer=torch.optim.SGD(layer.parameters(), lr=0.1),
+        loss_fn=lambda y: y.sum(),
+        batch={"input": x},
+    )
+    measure = {
+        "call": lambda: measure_call(context, target, layer, (x,), {}),
+        "inference": lambda: measure_inference(context, target, layer, (x,), Work()),
+        "generation": lambda: measure_generation(context, target, range, [3]),
+        "training": lambda: measure_training(context, target, step, batch_size=1),
+    }
+    measure[form]()
+    assert clock == [device.now_ns()]
+    assert clock[0] > 0
