@@ -429,12 +429,13 @@ def gate_runs(count: int, limit_s: float, *more: str) -> list[tuple[float, ...]]
     """Let the gate measure one of our benchmarks; give each process's latencies."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pytest", *SESSION, *more]
-        command += [f"--perfgate-runs={count}:{count}", "--perfgate-report", folder]
+        command += [f"--perfgate-runs={count}:{count}"]
+        command += ["--perfgate-report", f"{folder}/report"]
         command += ["--perfgate-baselines", f"{folder}/none"]
         said = Path(folder) / "output"
         with said.open("w", encoding="utf-8") as output:
             code = bounded(command, limit_s, stdout=output, stderr=output)
-        found = read_runs(Path(folder) / "runs")
+        found = read_runs(Path(folder) / "report" / "runs")
         told = said.read_text(encoding="utf-8", errors="replace")
     if code or len(found) < count:
         last = (told.strip().splitlines() or ["no output"])[-1].strip("= ")

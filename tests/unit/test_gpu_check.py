@@ -544,6 +544,8 @@ def test_without_runs_nothing_slowed_is_tried(script, monkeypatch):
 def test_a_session_of_the_gate_that_hangs_says_so(script, monkeypatch):
     def bounded(command, limit_s, *, stdout, stderr):
         assert stdout is stderr
+        report = Path(command[command.index("--perfgate-report") + 1])
+        assert not report.exists()  # a session refuses a folder that is not its own
         stdout.write("collected 1 item\n\n")
 
     monkeypatch.setattr(script, "bounded", bounded)
