@@ -116,7 +116,8 @@ def test_nothing_is_timed_once_counting_has_begun(
     context = make_context(device=device, counting=True, iterations=3, warmup=2)
     clock = []
 
-    def take_counts(occasion):
+    def take_counts(occasion, call):
+        assert callable(call)
         assert occasion.device is device
         clock.append(device.now_ns())
         return NOTHING
