@@ -117,6 +117,16 @@ def test_a_dip_of_the_clock_costs_its_run_and_no_verdict(stored):
     assert [value for value, _ in values] == [pytest.approx(0.001, rel=0.02)] * 3
 
 
+def test_runs_that_are_all_throttled_are_no_empty_success(one):
+    one.device({"*": {"gpu": {"throttled": 0.9}}})
+    result = one.run("--perfgate-on-missing=warn")
+    assert result.ret == 12
+    assert list(one.outcomes.values()) == [("invalid", "throttled")]
+    found = told(one, "bench_one")
+    assert (len(found["discarded"]), found.get("judgements")) == (4, [])
+    assert "1 passed" not in result.stdout.str()
+
+
 def test_a_low_clock_alone_empties_no_result(one):
     """Tiny kernels run at 59 % of the clock, and nobody throttles them."""
     law = {"*": {"seconds": 2e-6, "gpu": {"sm_mhz": 1168}}}
