@@ -267,10 +267,19 @@ def _loading(
         step_s=statistics.fmean(outcome.seconds),
         most=outcome.iterations,
     )
+    scale = _Scale(step.scaler)
+    before = scale.now()
     found = measure_loading(context, target.benchmark, loader, job)
     if steps.loss is not None:
         check_loss(steps.loss, where=f"{target.benchmark}, on the loader's batches")
-    return found
+    after = scale.now()
+    if after == before:
+        return found
+    text = (
+        f"loss scale moved on the loader's batches: {before} → {after}; a step that was "
+        "skipped is shorter"
+    )
+    return replace(found, remarks=(*found.remarks, text))
 
 
 def _on(step: Step, batch: object) -> Step:
@@ -286,13 +295,18 @@ def _phases(
     """Give the phases, if together they are the step.
 
     Events see the stream that they are recorded on. Where work goes on elsewhere
-    after the last of them, the phases say less than they seem to.
+    after the last of them, the phases say less than they seem to; where they take
+    longer than the step, the device's clock is not that of the host.
     """
     over_s = statistics.median(steps.unaccounted_s)
-    if over_s > max(LEFT_OVER * outcome.typical_s, LEFT_OVER_S):
+    if abs(over_s) > max(LEFT_OVER * outcome.typical_s, LEFT_OVER_S):
+        share = f"{abs(over_s) / outcome.typical_s:.0%}"
         text = (
-            f"no phases: they leave {over_s / outcome.typical_s:.0%} of the step over; "
-            "part of the work is on another stream"
+            f"no phases: they leave {share} of the step over; part of the work is on "
+            "another stream"
+            if over_s > 0
+            else f"no phases: together they take {share} more than the step, by the "
+            "device's own clock"
         )
         return (), (text,)
     on_device = steps.device.name.startswith("cuda")
@@ -323,16 +337,17 @@ class _Scale:
 
     def __init__(self, scaler: Any) -> None:  # noqa: ANN401 (torch's)
         self._scaler = scaler
-        self._seen: list[float] = []
+        self._seen: list[float | None] = []
 
-    def _now(self) -> float:
-        return float(self._scaler.get_scale())
+    def now(self) -> float | None:
+        """Read the scale; that waits for the GPU, so never within a step."""
+        return None if self._scaler is None else float(self._scaler.get_scale())
 
     def inner(self) -> Inner | None:
         """Have the warm-up wait for it, and blocks in which it moved made again."""
         if self._scaler is None:
             return None
-        return Inner(what="the loss scale", state=self._now, calls=STILL_STEPS)
+        return Inner(what="the loss scale", state=self.now, calls=STILL_STEPS)
 
     def watching(self, steps: Steps) -> Callable[[Request], list[int]]:
         if self._scaler is None:
@@ -343,11 +358,11 @@ class _Scale:
                 self._seen.pop()
             times = steps(request)
             if request.measured:
-                self._seen.append(self._now())
+                self._seen.append(self.now())
             return times
 
         return perform
 
     def remarks(self) -> tuple[str, ...]:
-        seen = sorted(set(self._seen))
+        seen = sorted({scale for scale in self._seen if scale is not None})
         return (f"loss scale moved while measuring: {seen}",) if len(seen) > 1 else ()

@@ -109,17 +109,24 @@ def moody():
 moody.calls = 0
 
 
-def training(name):
+def training(name, loss_fn=lambda y: y.square().mean(), **changes):
     model = torch.nn.Linear(16, 4)
     optimizer = torch.optim.Adam(model.parameters())
     step = Step(
         model=model,
         optimizer=optimizer,
-        loss_fn=lambda y: y.square().mean(),
+        loss_fn=loss_fn,
         batch={"input": X},
+        **changes,
     )
     target = Target(nodeid="a.py::b", benchmark="a.py::b")
     keep(name, measure_training(CONTEXT, target, step, batch_size=8))
+
+
+def loss_read(y):
+    loss = y.square().mean()
+    loss.item()
+    return loss
 
 
 def flops():
@@ -203,6 +210,8 @@ def main():
     free_of_compiler = not before and "torch._dynamo" not in sys.modules
     training("training")
     training("training again")
+    training("training, scaled", scaler=torch.amp.GradScaler("cpu"))
+    training("training, loss read", loss_read)
     call("steady", doubling(shape_at=0))
     call("recompiled", doubling(shape_at=9))
     once = compiled(smooth)

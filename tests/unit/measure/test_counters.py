@@ -118,6 +118,13 @@ def test_two_optimizers_do_the_same_work(counts, measured):
     assert not measured["training"].remarks
 
 
+def test_what_a_training_step_reads_is_counted(counts):
+    own = counts("training")["syncs"]
+    assert own == 2  # Adam, its number of steps for each parameter; nothing of ours
+    assert counts("training, loss read")["syncs"] == own + 1
+    assert counts("training, scaled")["syncs"] == own + 1  # whether to skip the step
+
+
 def test_a_compiled_function_is_one_graph_and_stays_compiled(story, counts):
     assert counts("whole")["compiled_graphs"] == 1
     assert len(story["still compiled"]) == 1

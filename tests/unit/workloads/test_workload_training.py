@@ -1,12 +1,17 @@
 import math
+import sys
+import types
 
 import pytest
 
 from pytest_perfgate.errors import BadSample, UsageError
 from pytest_perfgate.measure.cpu import CpuDevice
+from pytest_perfgate.measure.settling import Request
+from pytest_perfgate.workloads.loading import Loader
 from pytest_perfgate.workloads.training import (
     PHASES,
     Step,
+    Steps,
     check_loss,
     measure_training,
     run_step,
@@ -233,17 +238,120 @@ def test_a_scale_that_never_rests_is_not_steady(make_context, target):
 class Streams(CpuDevice):
     """A device whose last event happens before the step is over."""
 
-    def __init__(self, clock, aside_ns):
+    def __init__(self, clock, aside_ns=0, factor=1):
         super().__init__(clock=clock)
         self.name = "cuda:0"
         self.clock = clock
         self.aside_ns = aside_ns
-        self.waits = 0
+        self.factor = factor
+        self.order = []
+
+    def mark(self):
+        self.order.append("event")
+        return super().mark()
 
     def synchronize(self):
-        self.waits += 1
-        if self.waits % 2 == 0:  # at the end of a step
+        if self.order[-1:] == ["event"]:  # at the end of a step
             self.clock.now += self.aside_ns
+        self.order.append("wait")
+
+    def span_s(self, first, second):
+        return super().span_s(first, second) * self.factor
+
+
+def test_a_step_has_six_events_and_one_wait(make_clock):
+    device = Streams(make_clock())
+    steps = Steps(device=device, step=make_step(Parts()))
+    assert len(steps(Request(count=3, measured=True))) == 3
+    assert device.order == ["wait", *(["event"] * 6 + ["wait"]) * 3]
+    assert {len(spans) for spans in steps.phases_s.values()} == {3}
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.019, True), (1.021, False)])
+def test_phases_that_are_more_than_the_step_are_left_out(
+    make_context, make_clock, target, by_name, factor, told
+):
+    clock = make_clock(step=0)
+    parts = Parts()
+    parts.backward = lambda: setattr(clock, "now", clock.now + 10_000_000)
+    measurement, _ = measure_training(
+        make_context(device=Streams(clock, factor=factor), iterations=2, warmup=1),
+        target,
+        make_step(parts),
+        batch_size=None,
+    )
+    assert ("phase:backward" in by_name(measurement)) is told
+    if not told:
+        assert measurement.remarks == (
+            (
+                "no phases: together they take 2% more than the step, by the device's "
+                "own clock"
+            ),
+        )
+
+
+def test_the_warm_up_has_three_steps_at_least(make_context, make_fake, target):
+    device = make_fake(benchmarks={"*": {"seconds": 100.0}})
+    measurement, _ = measure_training(
+        make_context(device=device, iterations=1),
+        target,
+        make_step(Parts()),
+        batch_size=None,
+    )
+    assert measurement.plan.warmup >= 3
+
+
+def test_the_loss_is_read_once_and_when_all_is_timed(make_context, target):
+    parts = Parts()
+
+    class Loss:
+        def __float__(self):
+            parts.order.append("read")
+            return 0.5
+
+    parts.value = Loss()
+    context = make_context(iterations=7, warmup=3)
+    measure_training(context, target, make_step(parts), batch_size=None)
+    assert parts.order.count("read") == 1
+    assert parts.order.index("read") == 10 * 5  # parts of a step
+
+
+def test_gradients_are_unscaled_before_they_are_clipped(monkeypatch):
+    parts = Parts()
+    parts.parameters = lambda: "parameters"
+
+    def clip(parameters, norm):
+        parts.order.append(f"clip {parameters} {norm}")
+
+    utils = types.SimpleNamespace(clip_grad_norm_=clip)
+    torch = types.SimpleNamespace(nn=types.SimpleNamespace(utils=utils))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    run_step(make_step(parts, scaler=Scaler(parts), clip=0.5), lambda _: None)
+    assert parts.order[4:] == [
+        "backward",
+        "unscale",
+        "clip parameters 0.5",
+        "scaled step",
+        "update",
+    ]
+
+
+def test_a_loss_scale_that_moves_on_loaded_batches_is_remarked(make_context, target):
+    parts = Parts()
+    scales = [8.0] * (2 + 8 + 5) + [4.0]
+    measurement, _ = measure_training(
+        make_context(iterations=8, warmup=2),
+        target,
+        make_step(parts, scaler=Scaler(parts, scales=scales)),
+        batch_size=None,
+        loader=Loader(given=[("x", "y")] * 20),
+    )
+    assert measurement.remarks == (
+        (
+            "loss scale moved on the loader's batches: 8.0 → 4.0; a step that was "
+            "skipped is shorter"
+        ),
+    )
 
 
 @pytest.mark.parametrize(
