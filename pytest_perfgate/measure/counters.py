@@ -98,6 +98,8 @@ class Counted:
     series: tuple[Samples, ...] = ()
     remarks: tuple[str, ...] = ()
     profile: Profile | None = None
+    kernels_busy_s: float = 0.0
+    """How long kernels of one call ran, side by side or one after the other."""
 
 
 NOTHING = Counted()
@@ -223,6 +225,7 @@ class _Counting:
             series=tuple(series),
             remarks=tuple(self.remarks),
             profile=profile_of(traces) if traces else None,
+            kernels_busy_s=min((trace.busy_s for trace in traces), default=0.0),
         )
 
     def _nothing(self) -> Counted:

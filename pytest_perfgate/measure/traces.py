@@ -126,6 +126,16 @@ class Trace:
         return sum(event.category == "kernel" for event in self.events)
 
     @property
+    def busy_s(self) -> float:
+        """How long kernels ran; where several ran at once, that time counts once."""
+        busy_us, until = 0.0, float("-inf")
+        for event in self.events:
+            if event.category == "kernel":
+                busy_us += max(0.0, event.ends_us - max(event.at_us, until))
+                until = max(until, event.ends_us)
+        return busy_us / 1e6
+
+    @property
     def driven(self) -> bool:
         """Whether a kernel was launched past torch's operators, as Triton does."""
         return any(event.category == "cuda_driver" for event in self._launches)

@@ -28,7 +28,6 @@ from pytest_perfgate.model import (
     METRICS,
     Measurement,
     Metric,
-    Profile,
     Samples,
 )
 from pytest_perfgate.workloads.assembly import (
@@ -247,14 +246,17 @@ def device_remarks(calls: Calls) -> Iterator[str]:
 
 
 def on_one_stream(
-    series: tuple[Samples, ...], profile: Profile | None
+    series: tuple[Samples, ...], busy_s: float
 ) -> tuple[tuple[Samples, ...], tuple[str, ...]]:
     """Leave device_time out where the events cannot have spanned the work.
 
     They see the stream that they are recorded on. A trace sees every stream.
+
+    Parameters
+    ----------
+    busy_s : how long kernels of one call ran, those that overlap counted once
     """
     spans = next((s for s in series if s.metric.name == "device_time"), None)
-    busy_s = profile.kernels_s if profile and profile.kernels else 0.0
     if spans is None or statistics.median(spans.values) >= SPANNED * busy_s:
         return series, ()
     text = (
@@ -283,7 +285,9 @@ def measure_call(
         if context.hide_launch
         else (period_samples(target, piped), ())
     )
-    times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
+    times, odd = on_one_stream(
+        latency_samples(target, outcome, calls), counts.kernels_busy_s
+    )
     output = output_of(calls.result)
     found = Findings(
         series=(*times, *period),

@@ -82,7 +82,9 @@ def measure_inference(
             if context.hide_launch
             else (period_samples(target, piped), ())
         )
-    times, odd = on_one_stream(latency_samples(target, outcome, calls), counts.profile)
+    times, odd = on_one_stream(
+        latency_samples(target, outcome, calls), counts.kernels_busy_s
+    )
     output = output_of(calls.result)
     found = Findings(
         series=(

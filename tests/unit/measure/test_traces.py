@@ -26,6 +26,13 @@ def test_launches_of_every_kind_and_no_callback_of_the_host():
     assert trace.on_device
 
 
+def test_kernels_that_run_side_by_side_are_busy_once():
+    trace = trace_of("overlapping-streams")
+    # 120.5 to 210.5 on two streams, and a late one of 20
+    assert trace.busy_s == pytest.approx(110e-6)
+    assert trace_of("no-gpu-events").busy_s == 0.0
+
+
 def test_our_own_wait_after_the_call_is_not_counted():
     assert trace_of("overlapping-streams").syncs == 0
 

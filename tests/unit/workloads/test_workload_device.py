@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_perfgate.measure.context import Agreement
-from pytest_perfgate.model import OperatorUse, Plan, Profile, Samples
+from pytest_perfgate.model import Plan, Samples
 from pytest_perfgate.workloads.call import (
     DEVICE_PERIOD,
     METRICS,
@@ -163,16 +163,11 @@ def spans(*values):
     return Samples(metric=METRICS["device_time"], values=values)
 
 
-def profile(kernels_s):
-    kernels = {"k": OperatorUse(count=1, self_s=kernels_s)}
-    return Profile(operators={}, kernels=kernels, operators_s=0.0, kernels_s=kernels_s)
-
-
 PERIODS = Samples(metric=DEVICE_PERIOD, values=(1.0,))
 
 
 def test_a_span_that_cannot_hold_the_kernels_is_left_out():
-    series, remarks = on_one_stream((PERIODS, spans(5e-6, 5e-6)), profile(250e-6))
+    series, remarks = on_one_stream((PERIODS, spans(5e-6, 5e-6)), 250e-6)
     assert series == (PERIODS,)
     assert remarks == (
         (
@@ -183,14 +178,11 @@ def test_a_span_that_cannot_hold_the_kernels_is_left_out():
     )
 
 
-@pytest.mark.parametrize("seen", [None, profile(250e-6), profile(499e-6)])
-def test_a_span_that_may_hold_them_stays(seen):
+@pytest.mark.parametrize("busy_s", [0.0, 250e-6, 499e-6])
+def test_a_span_that_may_hold_them_stays(busy_s):
     given = (PERIODS, spans(250e-6))
-    assert on_one_stream(given, seen) == (given, ())
+    assert on_one_stream(given, busy_s) == (given, ())
 
 
-def test_without_kernels_nothing_is_compared():
-    empty = Profile(operators={}, kernels={}, operators_s=1.0, kernels_s=0.0)
-    given = (spans(1e-9),)
-    assert on_one_stream(given, empty) == (given, ())
-    assert on_one_stream((PERIODS,), profile(1.0)) == ((PERIODS,), ())
+def test_without_a_span_nothing_is_compared():
+    assert on_one_stream((PERIODS,), 1.0) == ((PERIODS,), ())
