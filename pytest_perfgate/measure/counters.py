@@ -26,7 +26,7 @@ from pytest_perfgate.measure.operators import (
 from pytest_perfgate.measure.peaks import utilisation
 from pytest_perfgate.measure.profile import profile_of
 from pytest_perfgate.measure.profiling import ProfilerTaken, tracing
-from pytest_perfgate.measure.threads import watching_threads
+from pytest_perfgate.measure.threads import Others, watching_threads
 from pytest_perfgate.measure.traces import CPU_MEMORY, CUDA_MEMORY, Trace
 from pytest_perfgate.model import UNSTABLE, Better, Metric, Profile, Samples
 
@@ -192,8 +192,8 @@ class _Counting:
     occasion: Occasion
     remarks: list[str] = field(default_factory=list)
     retries: list[int] = field(default_factory=list)
-    aside: bool = False
-    """Other threads worked during the call."""
+    others: list[Others] = field(default_factory=list)
+    """What other threads did, in each pass that counts operators."""
 
     def all(self) -> Passes[Counted]:
         for _ in range(SETTLED - self.occasion.made):
@@ -232,6 +232,12 @@ class _Counting:
         """Say that nothing was seen only where there was nothing to be seen."""
         return Counted(remarks=(_ASIDE,)) if self.aside else NOTHING
 
+    @property
+    def aside(self) -> bool:
+        """Whether other threads work for the call: one may wake up by chance, once."""
+        begun = any(one.started for one in self.others)
+        return begun or (bool(self.others) and all(one.busy for one in self.others))
+
     def _surely_nothing(self) -> bool:
         """Whether no operator means no part in torch: a compiled function has none."""
         return not self._on_gpu and "torch._dynamo" not in sys.modules
@@ -255,7 +261,7 @@ class _Counting:
             dispatching() as dispatched,
         ):
             yield
-        self.aside = self.aside or others.worked
+        self.others.append(others)
         found.append(dispatched)
 
     def _traces(self, operators: int) -> Passes[list[Trace]]:

@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Any
 
 BUSY_SHARE = 0.25
-"""Of the time a call takes: from here on a thread that was there before works for it."""
+"""Of the CPU time of caller and thread: from here on one that was there before works
+for the call. Wall time would say nothing of it on a machine that is busy."""
 _TASKS = Path("/proc/self/task")
 
 
@@ -21,18 +22,18 @@ class Others:
 
     started: int = 0
     busy: bool = False
-    """One that was there before computed for a good part of the time."""
-
-    @property
-    def worked(self) -> bool:
-        return self.started > 0 or self.busy
+    """One that was there before has computed a good part of it."""
 
 
 @contextlib.contextmanager
 def watching_threads(
-    *, clock_ns: Callable[[], int] = time.perf_counter_ns, tasks: Path = _TASKS
+    *, clock_ns: Callable[[], int] = time.thread_time_ns, tasks: Path = _TASKS
 ) -> Iterator[Others]:
     """Watch which threads begin from here on, and which others compute.
+
+    Parameters
+    ----------
+    clock_ns : CPU time of the thread that calls
 
     Notes
     -----
@@ -54,10 +55,10 @@ def watching_threads(
         yield others
     finally:
         threading.setprofile(before)
-        took_ns = clock_ns() - since
+        own_ns = clock_ns() - since
         now = _computed_ns(tasks)
         most = max((now.get(one, 0) - used[one] for one in used), default=0)
-        others.busy = most > BUSY_SHARE * took_ns
+        others.busy = most > BUSY_SHARE * (most + own_ns)
 
 
 def _computed_ns(tasks: Path) -> Mapping[int, int]:

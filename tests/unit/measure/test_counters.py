@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
 from pytest_perfgate.measure.profiling import Traced
+from pytest_perfgate.measure.threads import Others
 from pytest_perfgate.measure.traces import read_trace
 from pytest_perfgate.model import (
     BenchmarkResult,
@@ -387,6 +390,29 @@ def test_a_call_that_profiles_itself_keeps_its_operators(count_of):
     assert "allocations" not in names
     (remark,) = found.remarks
     assert remark.startswith("no trace was made: the call uses torch's profiler itself")
+
+
+def test_a_thread_that_was_there_may_work_for_the_call(make_occasion, monkeypatch):
+    torch = pytest.importorskip("torch")
+    x = torch.ones(300, 300)
+    with ThreadPoolExecutor(1) as pool:
+        found = take_counts(make_occasion(), lambda: pool.submit(x.mm, x).result())
+    assert found.remarks == (counters._ASIDE,)
+
+
+@pytest.mark.parametrize(
+    ("busy", "aside"), [((True, True), True), ((True, False), False)]
+)
+def test_a_thread_that_wakes_up_once_is_chance(make_occasion, monkeypatch, busy, aside):
+    torch = pytest.importorskip("torch")
+    seen = iter(busy)
+    monkeypatch.setattr(
+        counters, "watching_threads", lambda: nullcontext(Others(busy=next(seen)))
+    )
+    x = torch.ones(2, 2)
+    found = take_counts(make_occasion(), lambda: x @ x)
+    assert (counters._ASIDE in found.remarks) is aside
+    assert ("flops" in values_of(found)) is not aside
 
 
 @pytest.mark.parametrize("own", [0, 1])
