@@ -170,6 +170,10 @@ def test_torch_is_described_where_it_is_loaded():
     assert found["torch"] == torch.__version__
     assert found["torch_threads"] == torch.get_num_threads()
     assert found["float32_matmul_precision"] == "highest"
+    assert found["cudnn_benchmark"] is torch.backends.cudnn.benchmark
+    assert found["cudnn_deterministic"] is torch.backends.cudnn.deterministic
+    assert found["deterministic_algorithms"] is False
+    assert {"flash_sdp", "mem_efficient_sdp", "math_sdp"} <= found.keys()
 
 
 @pytest.mark.parametrize(
