@@ -34,8 +34,10 @@ from pytest_perfgate.api import compare
 from pytest_perfgate.errors import DeviceUnavailable
 from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.flushing import Flush
+from pytest_perfgate.measure.lengthening import calls_needed
 from pytest_perfgate.model import Outcome
 from pytest_perfgate.store import decode_measurement
+from pytest_perfgate.workloads.hidden import HOLD_MARGIN
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_GPU = 5
@@ -69,6 +71,9 @@ PATIENCE_S = 10.0
 """For a process to end once it was asked to."""
 HOST_BOUND = 0.8
 LEAST_MFU = 0.3
+QUEUED = 150
+FLOOR = 0.9
+"""Of a kernel's own time: a profiler makes it no shorter than it is."""
 FLUSHED = 1.05
 """A sum of numbers that the cache could hold takes at least so many times as long."""
 
@@ -221,6 +226,9 @@ class Bench:
         for _ in range(200):
             self.tiny.add_(1)
 
+    def one_tiny(self) -> None:
+        self.tiny.add_(1)
+
     def read_back(self) -> float:
         return float(self.tiny.add_(1).item())
 
@@ -241,9 +249,10 @@ class Bench:
         call: Callable[[], object],
         count: int = 50,
         flush: Flush | None = None,
+        inner: int = 1,
     ) -> Any:  # noqa: ANN401 (Timed)
-        self.device.time_calls(call, count=5, inner=1, flush=flush)
-        return self.device.time_calls(call, count=count, inner=1, flush=flush)
+        self.device.time_calls(call, count=5, inner=inner, flush=flush)
+        return self.device.time_calls(call, count=count, inner=inner, flush=flush)
 
     def trace(self, call: Callable[[], object]) -> Any:  # noqa: ANN401 (Trace)
         from pytest_perfgate.measure.profiling import trace_of
@@ -343,6 +352,46 @@ def other_stream(bench: Bench) -> Check:
         span_us < 0.5 * busy_us,
         host_us >= allowed * busy_us > 0,
     )
+
+
+def kernel_us(bench: Bench, call: Callable[[], object]) -> float:
+    """Say how long the one kernel of a call takes by itself."""
+    kernels = [e for e in bench.trace(call).events if e.category == "kernel"]
+    return statistics.median(event.lasts_us for event in kernels)
+
+
+def short_calls(bench: Bench) -> Check:
+    """Hold a tiny kernel alone between events against as many as a sample has."""
+    own_us = kernel_us(bench, bench.one_tiny)
+    alone_us = statistics.median(bench.timed(bench.one_tiny).device_ns) / 1e3
+    inner = calls_needed(alone_us / 1e6)
+    spans_ns = bench.timed(bench.one_tiny, inner=inner).device_ns
+    each_us = statistics.median(spans_ns) / 1e3 / inner
+    figures = (
+        f"a kernel of {own_us:.2f} µs spans {alone_us:.2f} µs alone, {each_us:.2f} µs "
+        f"in a row of {inner}"
+    )
+    return holds("short-calls", figures, FLOOR * own_us <= each_us <= alone_us)
+
+
+def hidden_launches(bench: Bench) -> Check:
+    """Hold tiny kernels in a queue that is ready against one that is being filled."""
+    own_us = kernel_us(bench, bench.one_tiny)
+    call, count = bench.one_tiny, QUEUED
+    filled = bench.device.pipelined(call, count=count, own_ns=0)
+    tried = bench.device.hidden(call, count=count, own_ns=0, hold_ns=0.0)
+    hold_ns = tried.handed_ns * HOLD_MARGIN
+    ready = bench.device.hidden(call, count=count, own_ns=0, hold_ns=hold_ns)
+    filled_us = statistics.median(filled.period_ns) / 1e3
+    ready_us = statistics.median(ready.period_ns) / 1e3
+    figures = (
+        f"a kernel of {own_us:.2f} µs comes every {filled_us:.2f} µs, and every "
+        f"{ready_us:.2f} µs where {ready.handed_ns / 1e3:.0f} µs of launching are "
+        f"hidden behind {ready.held_ns / 1e3:.0f}"
+    )
+    ahead = ready.handed_ns < ready.held_ns
+    as_long = FLOOR * own_us <= ready_us <= filled_us
+    return holds("launches-hidden", figures, ahead, as_long)
 
 
 def cache_flush(bench: Bench) -> Check:
@@ -475,6 +524,8 @@ def looks_at(
             (f"planted-{share:.0%}", partial(planted, bench, share))
             for share in PLANTED
         ),
+        ("short-calls", lambda: short_calls(bench)),
+        ("launches-hidden", lambda: hidden_launches(bench)),
         ("cache-flush", lambda: cache_flush(bench)),
         ("events-graph", lambda: against_graph(bench)),
     ]

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_perfgate.measure import cuda, operators, peaks
-from pytest_perfgate.measure.device import Pipelined, Timed
+from pytest_perfgate.measure.device import Hidden, Pipelined, Timed
 from pytest_perfgate.measure.flops import Flops
 from pytest_perfgate.measure.health import DeviceReading, GpuProcess
 from pytest_perfgate.measure.nvml import device_names
@@ -169,6 +169,8 @@ class Believed:
         own_wait=False,
         aside_in_span=False,
         graph=1.0,
+        gap_us=0,
+        late=1.0,
     ):
         self.flushed, self.leak, self.held = flushed, leak, 77
         self.calls = {
@@ -176,7 +178,9 @@ class Believed:
             self.products: 20,
             self.many_tiny: 200,
             self.replay: 10 * graph,
+            self.one_tiny: 1,
         }
+        self.gap_us, self.late = gap_us, late
         self.device = self
         self.telemetry = self
         self.slowdown = 0.0
@@ -194,6 +198,9 @@ class Believed:
         pass
 
     def many_tiny(self):
+        pass
+
+    def one_tiny(self):
         pass
 
     def read_back(self):
@@ -236,14 +243,16 @@ class Believed:
         self.held += self.leak
 
     def time_calls(self, call, *, count, inner, flush=None):
-        kernels = self.calls.get(call, 20)
-        each_us = 2 if call == self.many_tiny else 200
+        kernels = self.calls.get(call, 20) * inner
+        each_us = 2 if call in {self.many_tiny, self.one_tiny} else 200
         each_us *= self.flushed if flush else 1
         launch_us = self.launch_us * kernels
         span_us = max(launch_us, each_us * kernels) * (1 + self.slowdown)
         host_us = span_us + 5 if self.waits else launch_us
         if call not in self.calls and not self.aside_in_span:
             span_us = 5
+        if call == self.one_tiny:
+            span_us += self.gap_us * inner if inner > 1 else 3
         return Timed(
             host_ns=[int(host_us * 1e3)] * count,
             device_ns=[span_us * 1e3] * count,
@@ -252,11 +261,22 @@ class Believed:
         )
 
     def pipelined(self, call, *, count, own_ns):
-        del call, own_ns
-        return Pipelined(period_ns=[200e3] * count, wall_ns=200_000 * count)
+        del own_ns
+        period_ns = 5_000 if call == self.one_tiny else 200_000
+        return Pipelined(
+            period_ns=[float(period_ns)] * count, wall_ns=period_ns * count
+        )
 
-    def timed(self, call, count=50, flush=None):
-        return self.time_calls(call, count=count, inner=1, flush=flush)
+    def hidden(self, call, *, count, own_ns, hold_ns):
+        del call, own_ns
+        return Hidden(
+            period_ns=[2e3 if hold_ns else 5e3] * count,
+            handed_ns=round(5_000 * count * (self.late if hold_ns else 1)),
+            held_ns=hold_ns,
+        )
+
+    def timed(self, call, count=50, flush=None, inner=1):
+        return self.time_calls(call, count=count, inner=inner, flush=flush)
 
     def trace(self, call):
         number = int(self.calls.get(call, 20)) + self.extra
@@ -274,7 +294,12 @@ class Believed:
                 ),
             ]
         kernels = [
-            Event(category="kernel", name="k", at_us=0.0, lasts_us=200.0)
+            Event(
+                category="kernel",
+                name="k",
+                at_us=0.0,
+                lasts_us=2.0 if call == self.one_tiny else 200.0,
+            )
         ] * number
         return Trace(events=(*launches, *waits, *kernels))
 
@@ -317,7 +342,7 @@ def test_checks_of_a_gpu_that_is_well(script, tmp_path, counted):
     seen = [
         (title, look()) for title, look in script.looks_at(Believed(), snapshot=file)
     ]
-    assert [check.status for _, check in seen] == ["ok"] * 12, seen
+    assert [check.status for _, check in seen] == ["ok"] * 14, seen
     assert [check.name for _, check in seen] == [title for title, _ in seen]
     assert [each["processes"] for each in json.loads(file.read_text())] == [1, 1]
     assert "other" not in file.read_text()
@@ -335,6 +360,8 @@ def test_checks_of_a_gpu_that_is_well(script, tmp_path, counted):
         ("other_stream", {"aside_in_span": True}),
         ("other_stream", {"waits": False}),
         ("against_graph", {"graph": 1.2}),
+        ("short_calls", {"gap_us": 4}),
+        ("hidden_launches", {"late": 1.3}),
         ("cache_flush", {"flushed": 1.04}),
         ("cache_flush", {"leak": 1}),
     ],
@@ -426,7 +453,7 @@ def test_one_check_that_fails_costs_no_other(script, monkeypatch, tmp_path, coun
     statuses = {check.name: check.status for check in log.checks}
     assert statuses.pop("launches") == "FAILED"
     assert set(statuses.values()) == {"ok"}
-    assert len(statuses) == 12
+    assert len(statuses) == 14
     written = json.loads((tmp_path / "seen.json").read_text())
     assert written["machine"] == {"gpu": "G"}
     assert written["exit_code"] == 1
