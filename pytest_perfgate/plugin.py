@@ -17,17 +17,13 @@ from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from pathlib import Path
 
     from pytest_perfgate.fixture import PerfGate
 
-FILE_PATTERN = "bench_*.py"
-PREFIX = "bench_"
 FIXTURES = frozenset({"perfgate", "benchmark"})  # the second is pytest-benchmark's
 _TASK = "_PERFGATE_TASK"  # protocol.TASK_VARIABLE, which is too far to import
 
 _make: pytest.StashKey[Callable[[pytest.FixtureRequest], PerfGate]] = pytest.StashKey()
-_own: pytest.StashKey[tuple[list[str], list[str]]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,7 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         _refuse_options_without_the_flag(config)
     if gating or any(_is_bench_file(argument) for argument in config.args):
-        _collect_benchmarks(config, whole_tree=gating)
+        from pytest_perfgate.campaign.bench_files import BenchFiles
+
+        # hooks of collection are called for each file and name: not when off
+        config.pluginmanager.register(
+            BenchFiles(config, FIXTURES, whole_tree=gating), "perfgate-bench-files"
+        )
 
 
 def _configure(config: pytest.Config, start: Callable[[pytest.Config], None]) -> None:
@@ -121,51 +122,6 @@ def perfgate(request: pytest.FixtureRequest) -> Generator[PerfGate, None, None]:
     gate.close(complete=False)
 
 
-# -- bench_*.py files and the bench_* functions in them
-
-
-def _collect_benchmarks(config: pytest.Config, *, whole_tree: bool) -> None:
-    """Let pytest itself collect benchmarks, assertion rewriting included.
-
-    The lists are pytest's own, cached by `getini`; appending to them is seen
-    by its collectors. What the user's patterns match is remembered, so that
-    only what we add is filtered.
-    """
-    files, functions = config.getini("python_files"), config.getini("python_functions")
-    config.stash[_own] = (list(files), list(functions))
-    if whole_tree:
-        files.append(FILE_PATTERN)
-    functions.append(PREFIX)
-
-
 def _is_bench_file(argument: str) -> bool:
     name = os.path.basename(str(argument).split("::", 1)[0])  # noqa: PTH119 (pathlib costs more, on every start)
-    return name.startswith(PREFIX) and name.endswith(".py")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave scripts that merely are called bench_*.py alone: they are not ours to run."""
-    own = config.stash.get(_own, None)
-    if own is None or not _is_bench_file(collection_path.name):
-        return None
-    if any(collection_path.match(pattern) for pattern in own[0]):
-        return None
-    from pytest_perfgate.campaign.selection import holds_benchmarks
-
-    return None if holds_benchmarks(collection_path, FIXTURES) else True
-
-
-def pytest_pycollect_makeitem(
-    collector: pytest.Collector, name: str, obj: object
-) -> list[pytest.Item] | None:
-    """Take a bench_* function only if it is a benchmark by its signature."""
-    own = collector.config.stash.get(_own, None)
-    if own is None or not name.startswith(PREFIX):
-        return None
-    from pytest_perfgate.campaign.selection import is_benchmark, matches
-
-    if matches(name, own[1]):
-        return None
-    if not _is_bench_file(collector.path.name) or not is_benchmark(obj, FIXTURES):
-        return []
-    return None
+    return name.startswith("bench_") and name.endswith(".py")

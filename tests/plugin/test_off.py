@@ -63,6 +63,32 @@ def test_a_plain_session_loads_two_small_modules_of_ours(modules, monkeypatch):
     }
 
 
+HOOKS = """
+import json
+
+
+def pytest_collection_finish(session):
+    hook = session.config.hook
+    called = {
+        name: [impl.plugin_name for impl in getattr(hook, name).get_hookimpls()]
+        for name in ("pytest_ignore_collect", "pytest_pycollect_makeitem")
+    }
+    with open("hooks.json", "w") as file:
+        json.dump(called, file)
+"""
+
+
+@pytest.mark.parametrize(("arguments", "asked"), [((), False), (("bench_a.py",), True)])
+def test_a_plain_session_asks_us_about_no_file_and_no_name(project, arguments, asked):
+    project.bench(HOOKS, "conftest.py")
+    project.bench("def test_plain(): pass\n", "test_plain.py")
+    project.bench("def bench_a(perfgate): perfgate(int)\n", "bench_a.py")
+    assert project.plain(*arguments).ret == 0
+    called = json.loads((project.path / "hooks.json").read_text())
+    for names in called.values():
+        assert any("perfgate" in name for name in names) is asked
+
+
 def test_an_unmeasured_benchmark_loads_nothing_heavy(modules, project):
     project.bench(
         "def test_a(perfgate):\n"
