@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import MeasureContext
+from pytest_perfgate.measure.counters import Counted
 from pytest_perfgate.measure.device import Device, Pipelined
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.garbage import quiet_garbage
@@ -24,7 +25,6 @@ from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
 from pytest_perfgate.model import (
     FLUSH,
-    HOST_BOUND,
     METRICS,
     Measurement,
     Metric,
@@ -38,6 +38,7 @@ from pytest_perfgate.workloads.assembly import (
     workload_digest,
 )
 from pytest_perfgate.workloads.hidden import hidden_period
+from pytest_perfgate.workloads.host_bound import bound_remarks, enqueue_share
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
@@ -114,10 +115,11 @@ class Calls:
             self.enqueued += (handed / max(whole, 1) for handed, whole in pairs)
         return timed.host_ns
 
-    @property
-    def enqueue_share(self) -> float | None:
-        """That of the median call; None where the device does not tell."""
-        return statistics.median(self.enqueued) if self.enqueued else None
+    def enqueue_share(self, counts: Counted, *, typical_s: float) -> float | None:
+        """See `enqueue_share`."""
+        return enqueue_share(
+            self.enqueued, counts, typical_s=typical_s, fake=self.device.fake
+        )
 
     def _warm(self, spans_ns: Sequence[float]) -> None:
         """Keep the last few; the first request of all is the cold call."""
@@ -235,16 +237,6 @@ def _way_out(
     return f"inner_loop={needed} would make it long enough"
 
 
-def device_remarks(calls: Calls) -> Iterator[str]:
-    """Say where the time between events is not what it seems."""
-    share = calls.enqueue_share
-    if share is not None and share >= HOST_BOUND:
-        yield (
-            f"host-bound: {share:.0%} of the latency goes by before the GPU has been "
-            "given all its work; device_time then follows the host"
-        )
-
-
 def on_one_stream(
     series: tuple[Samples, ...], busy_s: float
 ) -> tuple[tuple[Samples, ...], tuple[str, ...]]:
@@ -288,6 +280,7 @@ def measure_call(
     times, odd = on_one_stream(
         latency_samples(target, outcome, calls), counts.kernels_busy_s
     )
+    share = calls.enqueue_share(counts, typical_s=outcome.typical_s)
     output = output_of(calls.result)
     found = Findings(
         series=(*times, *period),
@@ -296,11 +289,11 @@ def measure_call(
         output=output,
         remarks=(
             *sample_remarks(context, target, calls, times),
-            *device_remarks(calls),
+            *bound_remarks(share),
             *odd,
             *unhidden,
             *output_remarks(output),
         ),
-        enqueue_share=calls.enqueue_share,
+        enqueue_share=share,
     )
     return assemble(context, target, outcome, found), calls.result

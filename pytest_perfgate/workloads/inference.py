@@ -20,7 +20,6 @@ from pytest_perfgate.workloads.assembly import (
 )
 from pytest_perfgate.workloads.call import (
     bound,
-    device_remarks,
     latency_samples,
     on_one_stream,
     period_samples,
@@ -29,6 +28,7 @@ from pytest_perfgate.workloads.call import (
     sample_remarks,
 )
 from pytest_perfgate.workloads.hidden import hidden_period
+from pytest_perfgate.workloads.host_bound import bound_remarks
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
 
@@ -85,6 +85,7 @@ def measure_inference(
     times, odd = on_one_stream(
         latency_samples(target, outcome, calls), counts.kernels_busy_s
     )
+    share = calls.enqueue_share(counts, typical_s=outcome.typical_s)
     output = output_of(calls.result)
     found = Findings(
         series=(
@@ -99,12 +100,12 @@ def measure_inference(
         output=output,
         remarks=(
             *sample_remarks(context, target, calls, times),
-            *device_remarks(calls),
+            *bound_remarks(share),
             *odd,
             *unhidden,
             *memory.remarks,
             *output_remarks(output),
         ),
-        enqueue_share=calls.enqueue_share,
+        enqueue_share=share,
     )
     return assemble(context, target, outcome, found), calls.result
