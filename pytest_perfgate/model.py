@@ -74,6 +74,7 @@ METRICS: Mapping[str, Metric] = {
         _timing("tpot", "per-token-after-first-chunk/1"),
         _timing("e2e", "submit-to-last-token/1"),
         _timing("cpu_time", "process-per-iteration/1"),
+        _timing("first_call", "first-iteration/1"),
         Metric(
             name="throughput",
             unit="1/s",

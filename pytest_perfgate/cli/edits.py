@@ -13,7 +13,7 @@ from pytest_perfgate.reports.comment import BaselineEdit
 from pytest_perfgate.store import read_baselines
 
 _SHOWN = ("median", "p99")
-_HARDLY_SHOWN = frozenset({"cpu_time"})
+_HARDLY_SHOWN = frozenset({"cpu_time", "first_call"})
 _MOST_FILES = 500
 _TIMEOUT_S = 60
 _UNKNOWN = "Which baselines this pull request edits is not known"

@@ -41,6 +41,7 @@ _SHOWN_ONLY = _ALLOCATOR | frozenset(
         "throughput",
         "mfu",
         "cpu_time",
+        "first_call",
         "device_period",
         "base_memory",
         "working_memory",
@@ -53,7 +54,10 @@ _SHOWN_ONLY = _ALLOCATOR | frozenset(
         "loader_rate",
     }
 )
-_MEANS = frozenset({"throughput", "mfu", "data_share", "loader_wait", "loader_rate"})
+_MEANS = frozenset(
+    {"throughput", "mfu", "first_call", "data_share", "loader_wait", "loader_rate"}
+)
+"""One value a run."""
 _WITHOUT_WITNESS = frozenset({"ttft", "tpot", "e2e", "loader_wait"})
 _SHARES_OF_TIME = frozenset({"data_share"})
 

@@ -58,6 +58,8 @@ class Outcome:
     remarks: tuple[str, ...]
     recompiles: int = 0
     """Functions that torch compiled within the measured blocks."""
+    first_s: float | None = None
+    """What the first call took; None where it is a measured one."""
     cache: str = HOT
     """What each call found in the device's cache."""
     evidence: tuple[BlockEvidence, ...] = ()
@@ -156,6 +158,7 @@ def schedule(
         health=seen.added_to(health),
         remarks=(*warm.remarks, *_remarks(garbage, state), *seen.remarks),
         recompiles=compiles.count,
+        first_s=None if warm.first_ns is None else warm.first_ns / 1e9,
         cache=HOT if flush is None else FLUSH,
         evidence=tuple(state.evidence),
     )

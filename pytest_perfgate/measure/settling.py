@@ -26,6 +26,8 @@ class Request:
 
     count: int
     measured: bool
+    first: bool = False
+    """The first of all: one call, whatever the inner loop."""
     dropped: int = 0
     """Forget so many of the iterations measured last, first: something disturbed
     them, and these are made in their place."""

@@ -2,9 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from pytest_perfgate.measure.compile_watch import watching_compiles
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.settling import Inner, Request, settle
 from pytest_perfgate.measure.warmup import BATCH, FEW, is_steady
@@ -30,6 +31,8 @@ class Warm:
     calls: int = 0
     steady: bool = True
     remarks: tuple[str, ...] = ()
+    first_ns: int | None = None
+    """What the first call took, in which all happens that happens once."""
 
 
 WarmUp = Generator[Request, Sequence[int], Warm]
@@ -48,7 +51,21 @@ def warm_up(
     """
     if warmup == 0:
         return Warm()
-    yield Request(count=1, measured=False)  # the cold call: its time says nothing
+    with watching_compiles() as compiles:
+        (first_ns,) = yield Request(count=1, measured=False, first=True)
+    warm = yield from _after_first(device, inner, warmup, max_time_s)
+    told = _compiled(compiles.count)
+    return replace(warm, first_ns=first_ns, remarks=(*told, *warm.remarks))
+
+
+def _compiled(functions: int) -> Iterator[str]:
+    if functions:
+        yield f"functions compiled in the first call: {functions}"
+
+
+def _after_first(
+    device: Device, inner: Inner | None, warmup: int | None, max_time_s: float
+) -> WarmUp:
     if warmup is None:
         return (yield from _until_warm(device, inner, max_time_s))
     times: list[int] = []

@@ -19,6 +19,7 @@ NOTHING = "–"
 _SELDOM_ASKED_FOR = frozenset(
     {
         "cpu_time",
+        "first_call",
         "throughput",
         "peak_memory",
         "data_share",

@@ -94,12 +94,14 @@ def assemble(
     )
     slow = outcome.slow
     cpu_time = Samples(metric=METRICS["cpu_time"], values=outcome.cpu_time_s)
+    first = () if outcome.first_s is None else (outcome.first_s,)
+    first_call = [Samples(metric=METRICS["first_call"], values=first)] if first else ()
     return Measurement(
         benchmark=target.benchmark,
         nodeid=target.nodeid,
         run=context.run,
         plan=plan,
-        samples=(*found.series, cpu_time, *_counts(found)),
+        samples=(*found.series, cpu_time, *first_call, *_counts(found)),
         health=outcome.health,
         clock_tick_s=context.device.tick_s / outcome.inner_loop,
         output=found.output,

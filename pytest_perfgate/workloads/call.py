@@ -103,8 +103,9 @@ class Calls:
         if request.dropped:
             del self.device_s[-request.dropped :]
             del self.enqueued[-request.dropped :]
+        inner = 1 if request.first else self.inner
         timed = self.device.time_calls(
-            self.call, count=request.count, inner=self.inner, flush=self.flush
+            self.call, count=request.count, inner=inner, flush=self.flush
         )
         self.result = timed.result
         if timed.device_ns is not None and not request.measured:

@@ -178,7 +178,7 @@ def test_a_call_is_measured_and_handed_over_at_the_end(make_session):
     assert session.gate(lambda: calls.append(0) or len(calls)) == 5
     session.gate.close()
     assert session.ids == [NODEID]
-    assert session.metrics() == ["latency", "cpu_time"]
+    assert session.metrics() == ["latency", "cpu_time", "first_call"]
     assert session.emitted[0].nodeid == NODEID
 
 
@@ -204,11 +204,12 @@ def test_every_workload_is_measured(make_session):
         with gate.stage("x"):
             pass
     gate.close()
-    assert session.metrics(0) == ["latency", "throughput", "cpu_time"]
+    assert session.metrics(0) == ["latency", "throughput", "cpu_time", "first_call"]
     assert session.metrics(1)[0] == "step_time"
-    assert session.metrics(1)[-2:] == ["throughput", "cpu_time"]
-    assert session.metrics(2) == ["ttft", "tpot", "e2e", "throughput", "cpu_time"]
-    assert session.metrics(3) == ["latency", "stage:x", "cpu_time"]
+    assert session.metrics(1)[-3:] == ["throughput", "cpu_time", "first_call"]
+    timed = ["ttft", "tpot", "e2e", "throughput"]
+    assert session.metrics(2) == [*timed, "cpu_time", "first_call"]
+    assert session.metrics(3) == ["latency", "stage:x", "cpu_time", "first_call"]
 
 
 def test_records_are_metrics_of_one_benchmark(make_session):
@@ -228,7 +229,7 @@ def test_records_join_the_test_s_own_measurement(make_session):
     session.gate(lambda: None, name="other")
     session.gate.close()
     assert session.ids == [f"{NODEID}::other", NODEID]
-    assert session.metrics(1) == ["latency", "cpu_time", "a"]
+    assert session.metrics(1) == ["latency", "cpu_time", "first_call", "a"]
 
 
 def test_a_slowdown_cannot_reach_a_record_and_says_so(make_session):

@@ -72,7 +72,9 @@ def test_memory_is_gated_by_its_maximum_unless_it_is_that_of_a_process():
     assert gates(policy, process) == {}
 
 
-@pytest.mark.parametrize("name", ["throughput", "cpu_time", "kernel_launches"])
+@pytest.mark.parametrize(
+    "name", ["throughput", "cpu_time", "first_call", "kernel_launches"]
+)
 def test_some_metrics_are_only_shown(make, name):
     assert gates(resolve_policy(NODE), make.metric(name)) == {}
 
@@ -81,6 +83,7 @@ def test_some_metrics_are_only_shown(make, name):
     ("spec", "metric", "expected"),
     [
         ("throughput=5%", "throughput", {"mean": "5 %"}),
+        ("first_call=20%", "first_call", {"mean": "20 %"}),
         ("kernel_launches=+0", "kernel_launches", {"max": "+0"}),
         (
             "cpu_time=10%",

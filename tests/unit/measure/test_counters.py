@@ -134,6 +134,12 @@ def test_a_compiled_function_is_one_graph_and_stays_compiled(story, counts):
     assert counts("whole again") == counts("whole")
 
 
+def test_what_the_first_call_compiles_is_remarked(measured):
+    assert measured["whole"].remarks == ("functions compiled in the first call: 1",)
+    assert not measured["whole again"].remarks
+    assert not measured["plain"].remarks
+
+
 def test_compiled_code_is_counted_uncompiled_besides(counts):
     assert counts("whole")["ops_eager"] == counts("plain")["ops"]
     assert "ops_eager" not in counts("plain")

@@ -22,7 +22,7 @@ def test_a_call_gives_exact_latencies_and_cpu_time(
     values = by_name(measurement)
     assert values["latency"] == (0.001, 0.002, 0.001, 0.002)
     assert values["cpu_time"] == pytest.approx((0.0015,))
-    assert set(values) == {"latency", "cpu_time"}
+    assert set(values) == {"latency", "cpu_time", "first_call"}
     assert measurement.samples[0].metric == METRICS["latency"]
     assert measurement.plan == Plan(
         iterations=4,
@@ -68,6 +68,28 @@ def test_samples_are_per_call_of_an_inner_loop(
     assert by_name(measurement)["cpu_time"] == pytest.approx((0.001,))
     assert measurement.clock_tick_s == pytest.approx(1e-9 / 5)
     assert measurement.plan.inner_loop == 5
+
+
+@pytest.mark.parametrize("inner_loop", [1, 5])
+def test_what_the_first_call_takes_is_no_sample(
+    make_context, make_fake, target, by_name, inner_loop
+):
+    values = [9.0] + [0.001] * (inner_loop * 6)
+    device = make_fake(benchmarks={"*": {"values": values}})
+    context = make_context(device=device, iterations=4, warmup=2, inner_loop=inner_loop)
+    found = by_name(measure(context, target)[0])
+    assert found["first_call"] == (9.0,)  # one call, whatever the inner loop
+    assert len(found["latency"]) == 4
+
+
+def test_without_a_warm_up_the_first_call_is_a_sample(
+    make_context, make_fake, target, by_name
+):
+    device = make_fake(benchmarks={"*": {"values": [9.0, 0.001]}})
+    context = make_context(device=device, iterations=2, warmup=0)
+    found = by_name(measure(context, target)[0])
+    assert "first_call" not in found
+    assert found["latency"] == (9.0, 0.001)
 
 
 def test_a_device_with_events_gives_its_own_time(
