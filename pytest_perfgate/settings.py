@@ -4,7 +4,7 @@ Strings travel (pytest keeps them, reports show them); here they become
 numbers, once, with errors that name the option as the user wrote it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,8 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import parse_budget, parse_limit
 from pytest_perfgate.interop import pytest_benchmark
-from pytest_perfgate.model import CACHES, FLUSH, HOT, Plan
+from pytest_perfgate.marker_values import cache_of, flag_of, names_of, table_of
+from pytest_perfgate.model import HOT, Plan
 from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 MARKER = "perfgate"
@@ -359,62 +360,19 @@ def _overlaid(
 
     return ItemSettings(
         nodeid=nodeid,
-        budget=_table("budget", given.get("budget")),
-        anchor_budget=_table("anchor_budget", given.get("anchor_budget")),
-        limit=_table("limit", given.get("limit")),
-        metrics=_names(given.get("metrics")),
-        gate=_flag("gate", given.get("gate", True)),
-        isolate=_flag("isolate", given.get("isolate", False)),
-        counts=_flag("counts", given["counts"]) if "counts" in given else None,
+        budget=table_of("budget", given.get("budget")),
+        anchor_budget=table_of("anchor_budget", given.get("anchor_budget")),
+        limit=table_of("limit", given.get("limit")),
+        metrics=names_of(given.get("metrics")),
+        gate=flag_of("gate", given.get("gate", True)),
+        isolate=flag_of("isolate", given.get("isolate", False)),
+        counts=flag_of("counts", given["counts"]) if "counts" in given else None,
         iterations=pick("iterations", _whole, settings.iterations),
         max_time_s=pick("max_time", _seconds, settings.max_time_s),
         warmup=pick("warmup", _warm, settings.warmup),
         timeout_s=pick("timeout", _seconds, settings.timeout_s),
         seed=pick("seed", _seed, settings.seed),
         inner_loop=pick("inner_loop", _whole, None),
-        cache=_cache(given),
-        hide_launch=_flag("hide_launch", given.get("hide_launch", False)),
+        cache=cache_of(given),
+        hide_launch=flag_of("hide_launch", given.get("hide_launch", False)),
     )
-
-
-def _cache(given: Mapping[str, Any]) -> str:
-    cache = given.get("cache", HOT)
-    if cache not in CACHES:
-        raise UsageError(f"cache={cache!r} is not one of {', '.join(CACHES)}")
-    if cache == FLUSH and str(given.get("inner_loop", 1)) != "1":
-        raise UsageError(
-            f"cache={cache!r} and inner_loop={given['inner_loop']!r} exclude each "
-            "other: only the first call of each sample would find the cache flushed; "
-            "drop one"
-        )
-    if cache == FLUSH and given.get("hide_launch"):
-        raise UsageError(
-            f"cache={cache!r} and hide_launch=True exclude each other: a full queue, "
-            "which is what launches are hidden in, has no room for a flush; drop one"
-        )
-    return str(cache)
-
-
-def _table(name: str, value: object) -> Mapping[str, str] | str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): str(text) for key, text in value.items()}
-    raise UsageError(
-        f"{name}={value!r} is neither a string nor a dict; "
-        f'write {name}={{"median": "5%"}} or {name}="5%"'
-    )
-
-
-def _names(value: object) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(str(name) for name in value)
-    raise UsageError(f'metrics={value!r} is not a tuple of names, as in ("latency",)')
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{name}={value!r} is neither True nor False")
-    return value

@@ -66,8 +66,8 @@ def held_fake(
     script: Path, ledger: Ledger, *, needed_bytes: float = 0.0
 ) -> Iterator[bool]:
     """Do the same with a scripted machine, whose time is not real: no lock."""
-    from pytest_perfgate.measure.fake import read_script
     from pytest_perfgate.measure.fake_gpu import FakeMachine
+    from pytest_perfgate.measure.fake_script import read_script
 
     machine = read_script(script).machine
     if machine is None:

@@ -63,7 +63,7 @@ def hardware(device: str, fake_script: Path | None = None) -> tuple[str, Fields]
         `nvidia-h200`), and the fields that decide comparability.
     """
     if fake_script is not None:
-        from pytest_perfgate.measure.fake import read_script
+        from pytest_perfgate.measure.fake_script import read_script
 
         script = read_script(fake_script)
         return slug(script.key) or "fake", dict(script.hardware)

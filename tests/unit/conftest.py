@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.measure.fake import FakeDevice, parse_script
+from pytest_perfgate.measure.fake import FakeDevice
+from pytest_perfgate.measure.fake_script import parse_script
 
 ROOT = str(Path(__file__).parents[2])
 if ROOT not in sys.path:

@@ -7,7 +7,8 @@ import pytest
 from pytest_perfgate.errors import BadSample, NothingMeasured, UsageError
 from pytest_perfgate.fixture import PerfGate
 from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.measure.fake import FakeDevice, parse_script
+from pytest_perfgate.measure.fake import FakeDevice
+from pytest_perfgate.measure.fake_script import parse_script
 
 NODEID = "benches/bench_a.py::bench_b"
 

@@ -6,7 +6,8 @@ from types import ModuleType
 import pytest
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.measure.fake import FakeDevice, parse_script, read_script
+from pytest_perfgate.measure.fake import FakeDevice
+from pytest_perfgate.measure.fake_script import parse_script, read_script
 
 MS = 1_000_000
 
