@@ -15,7 +15,7 @@ _SILENT = "99"
 
 
 class ProfilerTaken(MeasurementError):
-    """What was traced has used torch's profiler itself, and ended what ours had begun."""
+    """Torch's profiler is in use already, or what was traced has used it itself."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +38,8 @@ def tracing(
     Raises
     ------
     ProfilerTaken
-        At the end: the work has begun or ended a profile of its own.
+        At the beginning: somebody's profile is under way, and ours would end it. At
+        the end: the work has begun or ended a profile of its own.
 
     Notes
     -----
@@ -49,6 +50,10 @@ def tracing(
     from torch.autograd import profiler
     from torch.profiler import ProfilerActivity, supported_activities
 
+    if torch.autograd._profiler_enabled():  # noqa: SLF001 (nothing else tells)
+        raise ProfilerTaken(
+            "a profile of torch's is under way around it, and there is one at a time"
+        )
     # it announces itself to standard error, which a failing benchmark shows
     os.environ.setdefault("KINETO_LOG_LEVEL", _SILENT)
     sees_gpu = on_gpu and ProfilerActivity.CUDA in supported_activities()

@@ -22,7 +22,7 @@ from pytest_perfgate.gate.update import Recording, update_baseline
 from pytest_perfgate.measure import counters
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
-from pytest_perfgate.measure.profiling import Traced
+from pytest_perfgate.measure.profiling import ProfilerTaken, Traced, trace_of
 from pytest_perfgate.measure.threads import Others
 from pytest_perfgate.measure.traces import read_trace
 from pytest_perfgate.model import (
@@ -396,6 +396,18 @@ def test_a_call_that_profiles_itself_keeps_its_operators(count_of):
     assert "allocations" not in names
     (remark,) = found.remarks
     assert remark.startswith("no trace was made: the call uses torch's profiler itself")
+
+
+def test_a_profile_that_is_under_way_is_left_alone():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(2)
+    with torch.autograd.profiler.profile(use_kineto=True) as theirs:
+        x.neg()
+        with pytest.raises(ProfilerTaken, match="under way"):
+            trace_of(lambda: x + 1, on_gpu=False)
+        x.abs()
+    names = {event.key for event in theirs.key_averages()}
+    assert {"aten::neg", "aten::abs"} <= names
 
 
 def test_a_thread_that_was_there_may_work_for_the_call(make_occasion, monkeypatch):
