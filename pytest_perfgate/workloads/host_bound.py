@@ -48,5 +48,5 @@ def bound_remarks(share: float | None) -> Iterator[str]:
     if share is not None and share >= HOST_BOUND:
         yield (
             f"host-bound: {share:.0%} of the latency goes by before the GPU has been "
-            "given all its work; device_time then follows the host"
+            "given all its work; times between events then follow the host"
         )

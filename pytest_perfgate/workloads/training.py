@@ -29,6 +29,7 @@ from pytest_perfgate.workloads.assembly import (
     throughput,
     workload_digest,
 )
+from pytest_perfgate.workloads.host_bound import bound_remarks, enqueue_share
 from pytest_perfgate.workloads.loading import Job, Loader, Loading, measure_loading
 from pytest_perfgate.workloads.target import Target
 
@@ -142,6 +143,8 @@ class Steps:
     loss: Any = None
     unaccounted_s: list[float] = field(default_factory=list)
     """Of each step, what its phases leave over."""
+    enqueued: list[float] = field(default_factory=list)
+    """The share of each step after which all work was handed over."""
     _marks: list[object] = field(default_factory=list)
 
     def __call__(self, request: Request) -> list[int]:
@@ -149,6 +152,7 @@ class Steps:
             for spans in self.phases_s.values():
                 del spans[-request.dropped :]
             del self.unaccounted_s[-request.dropped :]
+            del self.enqueued[-request.dropped :]
         self.device.synchronize()
         return [self.once(measured=request.measured) for _ in range(request.count)]
 
@@ -162,10 +166,13 @@ class Steps:
         started = device.now_ns()
         self._marks = [device.mark()]
         self.loss = run_step(self.step, boundary)
+        handed = device.now_ns() - started
         device.synchronize()
         duration = device.now_ns() - started
         if measured:
             self._file(duration)
+            if not device.stretches:  # a planted slowdown waits in between
+                self.enqueued.append(handed / max(duration, 1))
         return duration
 
     def _boundary(self, phase: str) -> None:
@@ -226,6 +233,9 @@ def measure_training(
         context, target, step, outcome, batch_size=batch_size, loader=loader
     )
     phases, odd = _phases(target, outcome, steps)
+    share = enqueue_share(
+        steps.enqueued, counts, typical_s=outcome.typical_s, fake=False
+    )
     found = Findings(
         series=(
             samples(METRICS["step_time"], outcome.seconds, where=target.benchmark),
@@ -236,8 +246,15 @@ def measure_training(
         ),
         workload=workload_digest("training_step", step.batch),
         batch_size=batch_size,
-        remarks=(*odd, *scale.remarks(), *memory.remarks, *loading.remarks),
+        remarks=(
+            *odd,
+            *bound_remarks(share),
+            *scale.remarks(),
+            *memory.remarks,
+            *loading.remarks,
+        ),
         counted=counts,
+        enqueue_share=share,
     )
     return assemble(context, target, outcome, found), steps.loss
 

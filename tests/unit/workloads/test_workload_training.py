@@ -5,8 +5,10 @@ import types
 import pytest
 
 from pytest_perfgate.errors import BadSample, UsageError
+from pytest_perfgate.measure.counters import Counted
 from pytest_perfgate.measure.cpu import CpuDevice
 from pytest_perfgate.measure.settling import Request
+from pytest_perfgate.workloads import training
 from pytest_perfgate.workloads.loading import Loader
 from pytest_perfgate.workloads.training import (
     PHASES,
@@ -416,3 +418,39 @@ def test_a_flushed_cache_means_nothing_for_a_step(make_context, target):
     context = make_context(cache="flush")
     with pytest.raises(UsageError, match="cache='flush' means nothing for a training"):
         measure_training(context, target, make_step(Parts()), batch_size=None)
+
+
+@pytest.mark.parametrize(
+    ("aside_us", "busy_s", "share"),
+    [
+        (1_000, 0.001, 10 / 11),  # the GPU is soon done: the host decides
+        (90_000, 0.001, 0.1),
+        (1_000, 0.0, None),  # no trace, as on a CPU
+    ],
+)
+def test_a_step_may_be_bound_by_the_host(
+    make_context, make_clock, target, monkeypatch, aside_us, busy_s, share
+):
+    clock = make_clock(step=0)
+    parts = Parts()
+    parts.backward = lambda: setattr(clock, "now", clock.now + 10_000_000)
+    monkeypatch.setattr(
+        training, "counted", lambda *_, **__: Counted(kernels_busy_s=busy_s)
+    )
+    measurement, _ = measure_training(
+        make_context(device=Streams(clock, aside_us * 1000), iterations=2, warmup=1),
+        target,
+        make_step(parts),
+        batch_size=None,
+    )
+    assert measurement.enqueue_share == pytest.approx(share)
+    bound = [one for one in measurement.remarks if one.startswith("host-bound: 91%")]
+    assert len(bound) == (share is not None and share > 0.8)
+
+
+def test_of_a_planted_slowdown_nobody_says_what_the_host_did(make_context, target):
+    context = make_context(iterations=2, warmup=1, slowdown=0.5)
+    measurement, _ = measure_training(
+        context, target, make_step(Parts()), batch_size=None
+    )
+    assert measurement.enqueue_share is None
