@@ -16,10 +16,10 @@ from pytest_perfgate.campaign.explaining import Explaining
 from pytest_perfgate.campaign.foresight import plan_lines
 from pytest_perfgate.campaign.idle import idle_metrics, idle_specs, typed
 from pytest_perfgate.campaign.ledger import Ledger
-from pytest_perfgate.campaign.manager import RECORDING_RUNS, Cost
+from pytest_perfgate.campaign.manager import RECORDING_RUNS
 from pytest_perfgate.campaign.measuring import Measuring, Planned, Session
 from pytest_perfgate.campaign.missing import Collected, gone, whole_files
-from pytest_perfgate.campaign.recording import Occasion, apply, budgets, change
+from pytest_perfgate.campaign.recording import Occasion, Recorder
 from pytest_perfgate.campaign.results import results_of
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
@@ -37,7 +37,6 @@ from pytest_perfgate.measure.device import resolve_device
 from pytest_perfgate.measure.environment import hardware
 from pytest_perfgate.model import BenchmarkResult, Outcome, Report
 from pytest_perfgate.reports import terminal, update
-from pytest_perfgate.reports.changes import Change, shown
 from pytest_perfgate.reports.layout import Line, line
 from pytest_perfgate.reports.report_files import report_files
 from pytest_perfgate.reports.words import counted
@@ -114,8 +113,7 @@ class Conduct:
         )
         self._results: dict[str, list[BenchmarkResult]] = {}
         self._missing: list[BenchmarkResult] = []
-        self._changes: list[Change] = []
-        self._updates: tuple[update.Update, ...] = ()
+        self._recorder = Recorder(self._ledger, self._shelf)
         self._report: Report | None = None
         self._absorbed: set[str] = set()
         self._failed_otherwise = False
@@ -189,7 +187,7 @@ class Conduct:
             for nodeid, entry in self._ledger.entries.items()
         }
         if self._settings.update and not interrupted:
-            results = self._as_recorded(results)
+            results = self._recorder.decide(results, self._occasion)
         self._results = {
             nodeid: [
                 self._explaining.of(self._ledger.entries[nodeid], one)
@@ -200,32 +198,16 @@ class Conduct:
         self._missing = self._gone()
         return self._results
 
-    def _as_recorded(
-        self, judged: Mapping[str, list[BenchmarkResult]]
-    ) -> dict[str, list[BenchmarkResult]]:
-        """Turn verdicts into what becomes of the baselines; nothing is written yet."""
+    @property
+    def _occasion(self) -> Occasion:
         environment = self._ledger.environment
-        occasion = Occasion(
+        return Occasion(
             time=_now(),
             commit=git.commit(self._settings.rootdir),
             environment_digest=environment_digest(environment) if environment else "",
             force=self._settings.force,
             out_of_time=self._measuring.out_of_time,
         )
-        self._changes = [
-            change(
-                self._ledger.entries[nodeid],
-                result,
-                self._shelf.baseline(result.benchmark),
-                occasion,
-            )
-            for nodeid, results in judged.items()
-            for result in results
-        ]
-        recorded: dict[str, list[BenchmarkResult]] = {nodeid: [] for nodeid in judged}
-        for each in self._changes:
-            recorded[each.result.nodeid].append(each.result)
-        return recorded
 
     def store(self) -> None:
         """Write the new baselines, before anything is reported as recorded.
@@ -235,13 +217,8 @@ class Conduct:
         StoreUnreachable
             Where the disk refuses.
         """
-        environment = self._ledger.environment
-        if self._settings.update and environment is not None:
-            apply(self._changes, self._shelf, environment)
-            runs = self._settings.runs_max
-            self._updates = tuple(
-                shown(self._changes, budgets(self.policies), runs=runs)
-            )
+        if self._settings.update:
+            self._recorder.store()
 
     def _gone(self) -> list[BenchmarkResult]:
         return list(gone(self._shelf, self._whole, skipped=self._skipped_files))
@@ -378,7 +355,7 @@ class Conduct:
             exit_code=code,
             summary=summary,
             policy=self._settings.given,
-            cost=_told(cost) if cost else {},
+            cost=cost.told if cost else {},
             interrupted=interrupted,
             shift=self._verdicts.shift,
             problem=problem,
@@ -400,7 +377,8 @@ class Conduct:
         if self._report is None:
             return
         if self._settings.update:
-            yield from update.render(self._updates, width=width)
+            told = self._recorder.told(self.policies, runs=self._settings.runs_max)
+            yield from update.render(told, width=width)
         yield from terminal.render(self._report, width=width, verbose=verbose)
         if self._prepared:
             start = self._config.invocation_params.dir
@@ -420,15 +398,6 @@ class Conduct:
             self._shelf,
             runs=recording if self._settings.update else bounds,
         )
-
-
-def _told(cost: Cost) -> dict[str, float]:
-    told = {
-        "runs": cost.runs,
-        "workers": cost.workers,
-        "seconds": round(cost.seconds, 3),
-    }
-    return told | ({"waited_s": round(cost.waited_s, 3)} if cost.waited_s else {})
 
 
 def _left_out(results: Iterable[BenchmarkResult]) -> Iterator[str]:

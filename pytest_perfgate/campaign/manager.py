@@ -40,6 +40,17 @@ class Cost:
     waited_s: float = 0.0
     """For a device that had to recover."""
 
+    @property
+    def told(self) -> dict[str, float]:
+        """What a report says of it."""
+        told = {
+            "runs": self.runs,
+            "workers": self.workers,
+            "seconds": round(self.seconds, 3),
+        }
+        waited = round(self.waited_s, 3)
+        return told | ({"waited_s": waited} if self.waited_s else {})
+
 
 class Campaign:
     """Runs made until every benchmark is decided.

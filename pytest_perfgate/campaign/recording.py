@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_perfgate.campaign import manager
-from pytest_perfgate.campaign.ledger import Entry
+from pytest_perfgate.campaign.ledger import Entry, Ledger
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.gate.budgets import Budget
@@ -23,7 +23,8 @@ from pytest_perfgate.model import (
     Session,
     Verdict,
 )
-from pytest_perfgate.reports.changes import BudgetOf, Change
+from pytest_perfgate.reports.changes import BudgetOf, Change, shown
+from pytest_perfgate.reports.update import Update
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,54 @@ class Occasion:
     force: bool
     out_of_time: bool
     """The session ended before all of its runs were made."""
+
+
+class Recorder:
+    """What becomes of the results of a session that records baselines."""
+
+    def __init__(self, ledger: Ledger, shelf: Shelf) -> None:
+        self._ledger = ledger
+        self._shelf = shelf
+        self._changes: list[Change] = []
+        self._stored: list[Change] = []
+
+    def decide(
+        self, judged: Mapping[str, Sequence[BenchmarkResult]], occasion: Occasion
+    ) -> dict[str, list[BenchmarkResult]]:
+        """Turn verdicts into what becomes of the baselines; nothing is written yet."""
+        self._changes = [
+            change(
+                self._ledger.entries[nodeid],
+                result,
+                self._shelf.baseline(result.benchmark),
+                occasion,
+            )
+            for nodeid, results in judged.items()
+            for result in results
+        ]
+        recorded: dict[str, list[BenchmarkResult]] = {nodeid: [] for nodeid in judged}
+        for each in self._changes:
+            recorded[each.result.nodeid].append(each.result)
+        return recorded
+
+    def store(self) -> None:
+        """Write the new baselines.
+
+        Raises
+        ------
+        StoreUnreachable
+            Where the disk refuses.
+        """
+        environment = self._ledger.environment
+        if environment is not None:
+            apply(self._changes, self._shelf, environment)
+            self._stored = self._changes
+
+    def told(
+        self, policies: Mapping[str, BenchmarkPolicy], *, runs: int
+    ) -> tuple[Update, ...]:
+        """Return what was written, as it is shown."""
+        return tuple(shown(self._stored, budgets(policies), runs=runs))
 
 
 def change(

@@ -8,7 +8,7 @@ from pytest_perfgate.campaign.shelf import Shelf
 from pytest_perfgate.campaign.summaries import Summaries, base_of
 from pytest_perfgate.gate.comparability import compare_environments, compare_plans
 from pytest_perfgate.gate.confirm import FreshPairs
-from pytest_perfgate.gate.judge import count_comparisons
+from pytest_perfgate.gate.counting import count_comparisons
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.model import (

@@ -1,17 +1,16 @@
 """One benchmark's judgement: which statistics are judged, when to stop, what it means."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from pytest_perfgate.gate.anchor import (
     confirm_anchor,
-    has_anchor,
     read_anchor,
     settled,
 )
-from pytest_perfgate.gate.bounds import is_futile
 from pytest_perfgate.gate.budgets import fits_unit
+from pytest_perfgate.gate.combining import combined, earned
 from pytest_perfgate.gate.comparability import (
     compare_metrics,
     difference_text,
@@ -38,6 +37,7 @@ from pytest_perfgate.gate.readings import (
     read,
 )
 from pytest_perfgate.gate.shown import shown, tail_or_why_not
+from pytest_perfgate.gate.stopping import gated_of, is_decided
 from pytest_perfgate.model import (
     Baseline,
     Judgement,
@@ -53,19 +53,10 @@ __all__ = [
     "BenchmarkJudgement",
     "FreshPairs",
     "Look",
-    "combined",
-    "count_comparisons",
     "judge_benchmark",
 ]
 
 _TAILS = ("p99", "p95")
-_ORDER = (
-    Outcome.REGRESSED,
-    Outcome.ERROR,
-    Outcome.INCOMPARABLE,
-    Outcome.NO_BASELINE,
-    Outcome.INCONCLUSIVE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,39 +73,6 @@ class BenchmarkJudgement:
     suspect: bool = False
     """Fresh runs of base and candidate would be worth making."""
     remarks: tuple[str, ...] = ()
-
-
-def count_comparisons(
-    policy: BenchmarkPolicy, baseline: Baseline, look: Look | None = None
-) -> int:
-    """Count the pairs of metric and statistic that a benchmark puts to a test.
-
-    Summed over a session this is M, which the levels of the identity tests are
-    divided by. Exact metrics and absolute limits are no tests, and neither is a
-    tail that is shown and not gated. What is held against an anchor is one.
-
-    Parameters
-    ----------
-    look : tells how many runs there can be; None stands for the usual number
-    """
-    sides = Sides(
-        baseline=tuple(session.runs for session in baseline.sessions), candidate=()
-    )
-    noisy = [metric for metric in baseline.metrics.values() if not metric.exact]
-    anchored = policy.anchor_gates if has_anchor(baseline) else _no_gates
-    return sum(
-        len(anchored(metric))
-        + sum(
-            not _is_default_tail(gate)
-            or tail_or_why_not(metric, gate, sides, look or Look()) is None
-            for gate in policy.gates(metric)
-        )
-        for metric in noisy
-    )
-
-
-def _no_gates(_: Metric) -> tuple[Gate, ...]:
-    return ()
 
 
 def judge_benchmark(
@@ -176,7 +134,7 @@ def judge_benchmark(
     readings = [*_stored_metrics(case), *_other_metrics(case)]
     readings += read_limits(policy, known, sides.candidate, look)
     anchored = _anchored(case, baseline)
-    decided = settled(anchored, decided=_decided(readings, look)) or look.last
+    decided = settled(anchored, decided=is_decided(readings, look)) or look.last
     if confirmation is not None and decided:
         readings = [
             confirm(reading, sides, confirmation=confirmation, look=look)
@@ -268,7 +226,7 @@ def _metric(case: _Case, metric: Metric, gates: Sequence[Gate]) -> Iterator[Read
     for gate in gates[1:]:
         if gate.witness:
             yield from _witness(case, metric, gate, main)
-        elif _is_default_tail(gate):
+        elif gate.default_tail:
             yield from _default_tail(case, metric, gate)
         else:
             yield _gate(case, metric, gate)
@@ -288,10 +246,6 @@ def _gate(case: _Case, metric: Metric, gate: Gate) -> Reading:
         return plain_reading(metric, gate, verdict)
     exact = read_exact(metric, gate, case.sides)
     return exact or read(metric, gate, case.sides, case.look)
-
-
-def _is_default_tail(gate: Gate) -> bool:
-    return gate.statistic == "p99" and not gate.explicit
 
 
 def _default_tail(case: _Case, metric: Metric, gate: Gate) -> Iterator[Reading]:
@@ -368,53 +322,13 @@ def _measured(case: _Case) -> Iterator[str]:
         yield from (name for name, found in run.statistics.items() if found)
 
 
-# when to stop -----------------------------------------------------------------
-
-
-def _gated(readings: Sequence[Reading]) -> list[Reading]:
-    return [reading for reading in readings if reading.judgement.gated]
-
-
-def _decided(readings: Sequence[Reading], look: Look) -> bool:
-    """Tell whether more runs are wanted.
-
-    A benchmark stops when a statistic is beyond its budget, or when all but
-    the tails have a verdict; a tail alone holds it for one more look. The floor
-    holds nothing.
-    """
-    gated = _gated(readings)
-    if look.last or any(
-        reading.judgement.outcome is Outcome.REGRESSED for reading in gated
-    ):
-        return True
-    heard = [reading for reading in gated if not reading.witness]
-    mains = [reading for reading in heard if not reading.tail] or heard
-    holding = mains if look.index >= 1 else heard
-    if all(reading.state is not State.OPEN for reading in holding):
-        return True
-    return look.index >= 1 and _futile(mains, gated, look)
-
-
-def _futile(mains: Sequence[Reading], gated: Sequence[Reading], look: Look) -> bool:
-    """Tell whether the planned runs are far from enough, and nothing looks slow."""
-    if any(reading.over for reading in (*mains, *gated) if not reading.tail):
-        return False
-    return any(
-        reading.state is State.OPEN
-        and reading.estimate is not None
-        and reading.bar is not None
-        and is_futile(reading.estimate, reading.bar, look)
-        for reading in mains
-    )
-
-
 # what it means ----------------------------------------------------------------
 
 
 def _conclude(
     readings: Sequence[Reading], case: _Case, *, decided: bool, fresh: bool
 ) -> BenchmarkJudgement:
-    gated = _gated(readings)
+    gated = gated_of(readings)
     flagged = any(reading.state is State.FLAGGED for reading in gated)
     other = other_work(case.sides.base_runs, case.sides.candidate)
     verdict = combined(
@@ -430,46 +344,9 @@ def _conclude(
     )
 
 
-def earned(verdict: Verdict, other: str | None) -> Verdict:
-    """Call a gain what it is where other work was done, as `other` says."""
-    if other is None or verdict.outcome is not Outcome.IMPROVED:
-        return verdict
-    return replace(verdict, reason=Reason.CHANGED_WORK, detail=other)
-
-
 def _of_output(verdict: Verdict, other: str | None) -> Iterator[str]:
     if other and verdict.outcome is not Outcome.IMPROVED:
         yield other
-
-
-def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
-    """Read a benchmark's verdict from its gated judgements.
-
-    Parameters
-    ----------
-    gated : the main statistic of each metric before its others
-    stored : whether there is a baseline at all
-    """
-    outcomes = [one.outcome for one in gated]
-    red = Outcome.REGRESSED in outcomes or Outcome.ERROR in outcomes
-    if not stored and not red:
-        return Verdict(outcome=Outcome.NO_BASELINE, reason=Reason.NOTHING_STORED)
-    for outcome in _ORDER:
-        if outcome in outcomes:
-            alike = [one.verdict for one in gated if one.outcome is outcome]
-            suspects = [one for one in alike if one.reason is Reason.SUSPECT]
-            return (suspects or alike)[0]
-    if not gated:
-        return Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
-    improved = [one for one in gated if one.outcome is Outcome.IMPROVED]
-    medians = [one for one in improved if one.statistic == "median"]
-    # improved by the median; faster elsewhere alone is no more than unchanged
-    if medians:
-        return medians[0].verdict
-    unchanged = [one for one in gated if one.outcome is Outcome.UNCHANGED]
-    if unchanged:
-        return unchanged[0].verdict
-    return Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
 
 
 def _remarks(case: _Case) -> Iterator[str]:

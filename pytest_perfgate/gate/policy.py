@@ -50,6 +50,11 @@ class Gate:
     witness: bool = False
     """The floor: it accuses and never acquits."""
 
+    @property
+    def default_tail(self) -> bool:
+        """P99 that no budget names: it is gated only where the baseline allows it."""
+        return self.statistic == "p99" and not self.explicit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkPolicy:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from statistics import median
 
 from pytest_perfgate.gate.budgets import is_timed, main_statistic
-from pytest_perfgate.gate.judge import BenchmarkJudgement, combined
+from pytest_perfgate.gate.combining import combined
+from pytest_perfgate.gate.judge import BenchmarkJudgement
 from pytest_perfgate.model import Judgement, Outcome, Reason, Shift, Verdict
 from pytest_perfgate.units import format_change
 

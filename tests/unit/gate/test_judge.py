@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_perfgate.gate.judge import Look, count_comparisons
+from pytest_perfgate.gate.counting import count_comparisons
+from pytest_perfgate.gate.judge import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.model import METRICS, ROUND_LATENCY, Metric, Outcome, Reason
 
