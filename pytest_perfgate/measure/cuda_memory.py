@@ -29,8 +29,8 @@ class _State:
 
     stats: Mapping[str, int]
     allocated: int
-    outside: int | None
-    """Bytes in use beside those that the allocator has reserved; None if unknown."""
+    outside: int
+    """Bytes in use beside those that the allocator has reserved."""
 
 
 def memory_of(
@@ -55,9 +55,8 @@ def memory_of(
         "base_memory": before.allocated,
         "working_memory": max(peak - before.allocated, 0),
         "reserved_memory": reserved,
+        "outside_memory": max(after.outside - before.outside, 0),
     }
-    if before.outside is not None and after.outside is not None:
-        found["outside_memory"] = max(after.outside - before.outside, 0)
     why_not = _why_no_details(cuda)
     if why_not:
         return MemoryUse(values=found, remarks=(why_not,))

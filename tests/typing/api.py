@@ -26,6 +26,16 @@ def bench_inference(perfgate: PerfGate) -> None:
     assert_type(output, int)
 
 
+def bench_train(perfgate: PerfGate) -> None:
+    def batches() -> Iterator[tuple[str, str]]:
+        yield "a", "b"
+
+    for loader in (batches, [("a", "b")] * 4, None):
+        perfgate.training_step(
+            word_count, object(), word_count, ("a", "b"), batch_size=1, loader=loader
+        )
+
+
 def bench_chat(perfgate: PerfGate) -> None:
     def stream(prompt: str) -> Iterator[list[int]]:
         yield [len(prompt)]
