@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pytest_perfgate.measure.compile_watch import BreakBook
+from pytest_perfgate.measure.count_metrics import MFU, count_metric
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.flops import Flops
 from pytest_perfgate.measure.operators import (
@@ -28,7 +29,7 @@ from pytest_perfgate.measure.profile import profile_of
 from pytest_perfgate.measure.profiling import ProfilerTaken, tracing
 from pytest_perfgate.measure.threads import Others, watching_threads
 from pytest_perfgate.measure.traces import CPU_MEMORY, CUDA_MEMORY, Trace
-from pytest_perfgate.model import UNSTABLE, Better, Metric, Profile, Samples
+from pytest_perfgate.model import Profile, Samples
 
 COSTLIEST_CALL_S = 5.0
 """Above it no counts are taken: they need about six more calls."""
@@ -36,33 +37,6 @@ MOST_OPERATORS = 200_000
 """Above it no trace is made: reading it would take minutes."""
 SETTLED = 3
 """Calls after which lazy state (an optimizer's, say) is there."""
-_BYTES = frozenset({"bytes_h2d", "bytes_d2h", "peak_memory"})
-_DEFINITIONS = {
-    "ops": "leaf-operators/1",
-    "ops_eager": "leaf-operators-uncompiled/1",
-    "kernel_launches": "launch-calls/1",
-    "graph_launches": "graph-launch-calls/1",
-    "kernels": "device-kernels/1",
-    "syncs": "host-waits/1",
-    "copies_h2d": "device-copies/1",
-    "copies_d2h": "device-copies/1",
-    "copies_pageable": "pageable-copies/1",
-    "bytes_h2d": "device-copies/1",
-    "bytes_d2h": "device-copies/1",
-    "allocations": "allocation-events/1",
-    "allocation_retries": "allocator-retries/1",
-    "peak_memory": "allocated-over-start/1",
-    "compiled_graphs": "graphs-run/1",
-    "graph_breaks": "breaks-of-graphs-run/1",
-    "recompiles": "compiled-while-timed/1",
-    "flops": "formulas/1",
-}
-MFU = Metric(
-    name="mfu",
-    unit="",
-    better=Better.HIGHER,
-    definition="flops-over-dense-peak/1",
-)
 _ASIDE = (
     "other threads worked during the call: what torch does in them is in no count of "
     "operators, reads, memory or operations"
@@ -72,8 +46,6 @@ _UNWATCHED = (
     "the GPU, not even of our own wait; the driver may keep its counters to root "
     "(NVreg_RestrictProfilingToAdminUsers), or another profiler has them"
 )
-_ON_CPU = {"syncs": "host-reads/1"}
-"""Where a count has another meaning without a GPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,17 +366,7 @@ class _Counting:
         return found | (_of_gpu(trace) if trace.watched else {})
 
     def _series(self, name: str, pair: tuple[int, int]) -> Samples:
-        kind = "cuda" if self._on_gpu else "cpu"
-        what = _DEFINITIONS[name] if self._on_gpu else _ON_CPU.get(name)
-        what = what or _DEFINITIONS[name]
-        version = getattr(sys.modules["torch"], "__version__", "unknown")
-        whom = f"{kind} torch {version}" if pair[0] == pair[1] else UNSTABLE
-        metric = Metric(
-            name=name,
-            unit="B" if name in _BYTES else "1",
-            definition=f"{what}@{whom}",
-            exact=True,
-        )
+        metric = count_metric(name, on_gpu=self._on_gpu, stable=pair[0] == pair[1])
         return Samples(metric=metric, values=(float(max(pair)),))
 
 
