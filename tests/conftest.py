@@ -1,14 +1,17 @@
 """What several kinds of tests need."""
 
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 pytest_plugins = ["pytester"]
+SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 
 
 def pytest_configure(config):
@@ -58,6 +61,19 @@ class Checkout:
             if path.is_file() and not path.is_symlink()
         }
         return kept, self.git("worktree", "list")
+
+
+@pytest.fixture(scope="session")
+def refused_by():
+    """What a published schema refuses of a text of JSON, as messages."""
+
+    def refused(name, text):
+        path = SCHEMAS / f"{name}.schema.json"
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        validator = jsonschema.Draft202012Validator(schema)
+        return [error.message for error in validator.iter_errors(json.loads(text))]
+
+    return refused
 
 
 @pytest.fixture

@@ -167,6 +167,7 @@ class Trial:
         suspects = self._found.suspects if self._found else ()
         steps = self._found.steps if self._found else ()
         tree = {
+            "schema_version": 1,
             "good": self._order.good,
             "bad": self._order.bad,
             "found": suspects[0].sha if len(suspects) == 1 else None,

@@ -362,6 +362,7 @@ def _check(check: Check) -> dict[str, str]:
 
 def _as_json(canary: Canary) -> bytes:
     tree = {
+        "schema_version": 1,
         "alive": canary.alive,
         "summary": checks.conclusion(canary.checks, canary.slowed),
         "checks": [_check(check) for check in canary.checks],

@@ -258,6 +258,7 @@ def _as_json(found: Examination) -> str:
         }
     return json.dumps(
         {
+            "schema_version": 1,
             "device": found.device,
             "fit": not found.why_unfit,
             "why_unfit": list(found.why_unfit),

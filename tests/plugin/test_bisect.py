@@ -107,12 +107,13 @@ def make_library(make_spawned):
     return make
 
 
-def test_a_commit_among_sixteen_is_found(make_library):
+def test_a_commit_among_sixteen_is_found(make_library, refused_by):
     library = make_library("sixteen", commits=16, culprit=11)
     (library.path / "src/mylib/__init__.py").write_text("PACE = 'unsaved work'\n")
     answer = library.temporary.parent / "bisect.json"
     library.run("v0", "v16", "--json", str(answer), *FEW)
     assert library.code == 0, library.output
+    assert refused_by("bisect", answer.read_text()) == []
     found = json.loads(answer.read_text())
     assert found["found"] == library.git("rev-parse", "v11").strip()
     assert [one["subject"].split()[-1] for one in found["steps"]] == [

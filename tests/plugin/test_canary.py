@@ -74,7 +74,8 @@ def alive(make_trial):
     trial.before = trial.files()
     answer = trial.temporary.parent / "answer.json"
     trial.run("benches", "--json", str(answer), "--", FEW, "-k", "not absent")
-    trial.answer = json.loads(answer.read_text())
+    trial.text = answer.read_text()
+    trial.answer = json.loads(trial.text)
     return trial
 
 
@@ -114,6 +115,11 @@ def test_each_benchmark_is_slowed_by_twice_its_own_budget(alive):
     assert alive.answer["not_slowed"] == [
         "benches/bench_a.py::bench_record (unchanged: within-budget)"
     ]
+
+
+def test_the_answer_is_as_its_schema_says(alive, refused_by):
+    assert refused_by("canary", alive.text) == []
+    assert refused_by("canary", alive.text.replace('"red"', '"green"')) != []
 
 
 def test_it_says_what_it_cost(alive):

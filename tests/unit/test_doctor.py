@@ -95,10 +95,12 @@ def test_a_machine_that_sees_nothing_is_unfit(machine, capsys):
     )
 
 
-def test_json_and_nothing_else(machine, capsys):
+def test_json_and_nothing_else(machine, capsys, refused_by):
     machine(make_pairs(between=0.01, within=0.001, disturbed="pushed"))
     assert main(["doctor", "--device=cpu", "--json", "--seconds=3"]) == 12
-    told = json.loads(capsys.readouterr().out)
+    text = capsys.readouterr().out
+    assert refused_by("doctor", text) == []
+    told = json.loads(text)
     assert told["device"] == "cpu"
     assert told["fit"] is False
     assert told["why_unfit"] == ["disturbed: 10 of 10 turns: pushed"]
@@ -206,7 +208,7 @@ def test_a_trial_that_fails_is_unfit(machine, capsys):
     assert "it ended with exit code 1" in capsys.readouterr().out
 
 
-def test_a_lost_gpu_is_not_measured_on(make_driver):
+def test_a_lost_gpu_is_not_measured_on(make_driver, refused_by):
     done = subprocess.run(
         [sys.executable, "-m", "pytest_perfgate", "doctor", "--json"],
         env=make_driver(handle=15),
@@ -215,6 +217,7 @@ def test_a_lost_gpu_is_not_measured_on(make_driver):
         check=False,
     )
     assert done.returncode == 12, done.stderr
+    assert refused_by("doctor", done.stdout) == []
     told = json.loads(done.stdout)
     assert told["why_unfit"] == ["GPU state: lost: GPU is lost"]
     assert told["trial"] == {}
