@@ -142,6 +142,21 @@ ADVICE: dict[Reason, str] = {
 }
 """Every reason that can stand with an outcome that is not green."""
 
+_ACCEPTABLE = frozenset(
+    {
+        Reason.CONFIRMED,
+        Reason.CONFIRMED_WITHOUT_BASE,
+        Reason.COUNT_OVER_BUDGET,
+        Reason.CREPT,
+        Reason.NOTHING_STORED,
+        Reason.HARDWARE_DIFFERS,
+        Reason.PLAN_DIFFERS,
+        Reason.METRIC_DIFFERS,
+    }
+)
+"""Where the runs of the report itself can become the baseline."""
+_OF_REPORT = ", or take it from this report: `perfgate accept REPORT`"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -196,6 +211,9 @@ def _advise(
     if all("difference of clocks" in result.verdict.detail for result in results):
         return _CLOCKS
     text = ADVICE.get(reason, f"see docs/verdicts.md#{reason}")
+    # half of a pair is no baseline
+    if reason in _ACCEPTABLE and not any(result.base_runs for result in results):
+        text += _OF_REPORT
     fields = differing_fields(results)
     if results[0].verdict.outcome is Outcome.INCOMPARABLE and fields and not told:
         return f"{fields}: {text}"

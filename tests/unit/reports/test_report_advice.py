@@ -1,5 +1,7 @@
 """Every verdict that asks for something has a way out."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_perfgate.model import Difference, Outcome, Reason
@@ -83,7 +85,7 @@ def test_incomparable_names_the_fields_that_forbid(make_result):
 
 def test_incomparable_without_fields_still_has_a_way_out(make_result):
     result = make_result("a", Outcome.INCOMPARABLE, Reason.METRIC_DIFFERS)
-    assert advice(result) == ADVICE[Reason.METRIC_DIFFERS]
+    assert advice(result).startswith(ADVICE[Reason.METRIC_DIFFERS])
 
 
 def test_a_difference_cannot_break_the_line(make_result):
@@ -134,3 +136,31 @@ def test_other_clocks_are_no_neighbour_s_doing(make_report, make_result):
     other = make_result("b", Outcome.INCONCLUSIVE, reason=Reason.DISTURBED)
     (step,) = next_steps(make_report([clocks, other]))
     assert step.text == ADVICE[Reason.DISTURBED]
+
+
+ACCEPT = "or take it from this report: `perfgate accept REPORT`"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "named"),
+    [
+        (Outcome.REGRESSED, Reason.CONFIRMED_WITHOUT_BASE, True),
+        (Outcome.REGRESSED, Reason.COUNT_OVER_BUDGET, True),
+        (Outcome.NO_BASELINE, Reason.NOTHING_STORED, True),
+        (Outcome.INCOMPARABLE, Reason.PLAN_DIFFERS, True),
+        (Outcome.REGRESSED, Reason.OVER_LIMIT, False),
+        (Outcome.INCONCLUSIVE, Reason.NOT_STEADY, False),
+        (Outcome.ERROR, Reason.BASELINE_CORRUPT, False),
+    ],
+)
+def test_a_report_that_can_become_the_baseline_is_named(
+    make_result, outcome, reason, named
+):
+    result = make_result("a", outcome, reason=reason)
+    assert (ACCEPT in advice(result)) is named
+
+
+def test_half_of_a_pair_is_no_baseline(make_result, make_run):
+    result = make_result("a", Outcome.REGRESSED, reason=Reason.COUNT_OVER_BUDGET)
+    assert ACCEPT in advice(result)
+    assert ACCEPT not in advice(replace(result, base_runs=(make_run(1.0),)))
