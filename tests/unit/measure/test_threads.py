@@ -65,6 +65,18 @@ def test_a_thread_that_was_there_is_known_by_its_time(pool, tmp_path, computed, 
     assert others.busy is busy
 
 
+def test_time_that_the_caller_waits_is_not_held_against_it(pool, tmp_path):
+    """On a busy machine a call takes many times what is computed for it."""
+    (number,) = [t.native_id for t in threading.enumerate() if t in pool._threads]
+    file = tmp_path / str(number) / "schedstat"
+    file.parent.mkdir()
+    file.write_text("0 0 1\n")
+    with watching_threads(tasks=tmp_path) as others:
+        threading.Event().wait(0.02)
+        file.write_text("5000000 0 2\n")
+    assert others.busy
+
+
 @pytest.mark.usefixtures("pool")
 def test_a_kernel_that_does_not_tell(tmp_path):
     with watching_threads(tasks=tmp_path / "none") as others:
