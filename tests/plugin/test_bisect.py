@@ -4,10 +4,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 
 import pytest
+
+from tests.plugin import commands
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,7 @@ class Library:
     def __init__(self, folder, *, commits, culprit, broken=()):
         self.folder = folder
         self.path = folder.path
-        self.temporary = self.path.parent / f"{self.path.name}-tmp"
-        self.temporary.mkdir()
+        self.temporary = commands.temporary(folder)
         folder.device(DEVICE)
         (self.path / ".gitignore").write_text(
             ".gitignore\n__pycache__/\nfake-device.json\n"
@@ -73,21 +72,13 @@ class Library:
         )
 
     def start(self, *arguments):
-        environment = os.environ | self.folder.environment
-        environment |= {
-            "TMPDIR": str(self.temporary),
-            "COLUMNS": "100",
-            "PYTHONPATH": os.pathsep.join(
-                [str(self.path / "src"), *filter(None, [os.getenv("PYTHONPATH")])]
-            ),
-        }
-        return subprocess.Popen(
-            [sys.executable, "-m", "pytest_perfgate", "bisect", *arguments],
-            cwd=self.path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        paths = [str(self.path / "src"), *filter(None, [os.getenv("PYTHONPATH")])]
+        return commands.start(
+            self.folder,
+            "bisect",
+            *arguments,
+            columns=100,
+            PYTHONPATH=os.pathsep.join(paths),
         )
 
     def run(self, *arguments):
@@ -157,11 +148,7 @@ def test_an_interruption_leaves_everything_as_it_was(make_library):
     before = library.state()
     process = library.start("v0", "v2")
     measuring = "perfgate-bisect-*/session/runs/*.records.jsonl"
-    deadline = time.monotonic() + 120
-    while not list(library.temporary.glob(measuring)):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    commands.wait_for(library.temporary, measuring, process)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 2, output

@@ -4,10 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
+
+from tests.plugin import commands
 
 pytestmark = pytest.mark.slow
 
@@ -30,24 +31,14 @@ class Trial:
     def __init__(self, folder):
         self.folder = folder
         self.path = folder.path
-        self.temporary = self.path.parent / f"{self.path.name}-tmp"
-        self.temporary.mkdir()
+        self.temporary = commands.temporary(folder)
         folder.bench(BENCHES)
         git = ["git", "-c", "user.name=n", "-c", "user.email=e@x"]
         for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
             subprocess.run([*git, *command], check=True, cwd=self.path)
 
     def start(self, *arguments):
-        environment = os.environ | self.folder.environment
-        environment |= {"TMPDIR": str(self.temporary), "COLUMNS": "80"}
-        return subprocess.Popen(
-            [sys.executable, "-m", "pytest_perfgate", "canary", *arguments],
-            cwd=self.path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        return commands.start(self.folder, "canary", *arguments, columns=80)
 
     def run(self, *arguments):
         process = self.start(*arguments)
@@ -221,17 +212,14 @@ def test_an_interruption_leaves_nothing(make_trial, kind):
     before = trial.files()
     process = trial.start("benches")
     measuring = "perfgate-canary-*/recording-baselines/runs/*.records.jsonl"
-    deadline = time.monotonic() + 120
-    while not list(trial.temporary.glob(measuring)):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    commands.wait_for(trial.temporary, measuring, process)
     sessions = _children(process.pid)
     workers = [pid for session in sessions for pid in _children(session)]
     process.send_signal(kind)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert output.endswith("perfgate: interrupted\n")
+    deadline = time.monotonic() + 120
     while not all(map(_gone, [*sessions, *workers])):  # the kernel ends workers
         assert time.monotonic() < deadline
         time.sleep(0.01)
