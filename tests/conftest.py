@@ -78,7 +78,10 @@ def refused_by():
 
 @pytest.fixture
 def make_checkout(monkeypatch, tmp_path):
-    """Make repositories that no setting of the user's touches."""
+    """Make repositories that no setting of the user's touches.
+
+    By name, each in a folder of its own, or in a folder that is there.
+    """
     for name in [n for n in os.environ if n.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)

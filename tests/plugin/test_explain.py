@@ -1,38 +1,25 @@
 """Whom a session explains, and since which commit."""
 
 import json
-import subprocess
 
 import pytest
 
 SLOWER = {"*": {"seconds": 0.002}}
 
 
-def git(path, *arguments):
-    done = subprocess.run(
-        ["git", "-c", "user.name=u", "-c", "user.email=u@example.com", *arguments],
-        cwd=path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
-
-
 @pytest.fixture
-def grown(stored):
+def grown(stored, make_checkout):
     """Two commits after its baseline was recorded, half as fast."""
-    git(stored.path, "init", "-q")
-    (stored.path / ".gitignore").write_text("fake-device.json\n.perfgate/\n")
-    git(stored.path, "add", "-A")
-    git(stored.path, "commit", "-qm", "Begin")
+    checkout = make_checkout(stored.path)
+    checkout.write({".gitignore": "fake-device.json\n.perfgate/\n"})
+    begin = checkout.commit("Begin")
     file = stored.baseline()
     document = json.loads(file.read_text())
     (benchmark,) = document["benchmarks"].values()
-    benchmark["sessions"][0]["commit"] = git(stored.path, "rev-parse", "HEAD")[:12]
+    benchmark["sessions"][0]["commit"] = begin[:12]
     file.write_text(json.dumps(document))
     for subject in ("Record it", "Take a slower way \x1b[31m*all*"):
-        git(stored.path, "commit", "-qam", subject, "--allow-empty")
+        checkout.commit(subject)
     stored.device(SLOWER, salt=1)
     return stored
 

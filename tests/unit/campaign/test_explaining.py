@@ -1,6 +1,5 @@
 """Which results are explained, held against what, and by which history."""
 
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -124,34 +123,22 @@ def test_what_crept_since_the_anchor_is_held_against_it(explained):
 # -- git
 
 
-def run(path, *arguments):
-    done = subprocess.run(
-        ["git", "-c", "user.name=u", "-c", "user.email=u@example.com", *arguments],
-        cwd=path,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
+@pytest.fixture
+def checkout(make_checkout):
+    made = make_checkout().write({"a.py": "1\n"})
+    made.commit("Begin")
+    return made
 
 
 @pytest.fixture
-def tree(tmp_path):
-    run(tmp_path, "init", "-q")
-    (tmp_path / "a.py").write_text("1\n")
-    run(tmp_path, "add", "a.py")
-    run(tmp_path, "commit", "-qm", "Begin")
-    return tmp_path
+def tree(checkout):
+    return checkout.path
 
 
-def commit(tree, subject):
-    run(tree, "commit", "-q", "--allow-empty", "-m", subject)
-
-
-def test_the_commits_since_a_baseline(tree):
+def test_the_commits_since_a_baseline(checkout, tree):
     since = git.commit(tree)
-    commit(tree, "One thing\n\nand why")
-    commit(tree, "Another: with  two spaces, ünicode")
+    checkout.commit("One thing\n\nand why")
+    checkout.commit("Another: with  two spaces, ünicode")
     (tree / "a.py").write_text("2\n")
     found = git.history(tree, f"{since}+dirty")
     assert [one.subject for one in found.commits] == [
@@ -168,11 +155,11 @@ def test_the_same_commit_has_no_history(tree):
     assert git.history(tree, since) == History(since=since)
 
 
-def test_a_long_history_is_counted(tree, monkeypatch):
+def test_a_long_history_is_counted(checkout, tree, monkeypatch):
     monkeypatch.setattr(git, "MOST_COMMITS", 2)
     since = git.commit(tree)
     for number in range(4):
-        commit(tree, f"Step {number}")
+        checkout.commit(f"Step {number}")
     found = git.history(tree, since)
     assert [one.subject for one in found.commits] == ["Step 3", "Step 2"]
     assert found.count == 4
@@ -197,19 +184,11 @@ def test_without_a_repository_there_is_no_history(tmp_path):
     assert git.history(tmp_path, "0" * 12).problem == "this is no git repository"
 
 
-def test_a_subject_that_is_no_text_stops_nobody(tree):
+def test_a_subject_that_is_no_text_stops_nobody(checkout, tree):
     since = git.commit(tree)
     message = tree / "message"
     message.write_bytes(b"bad \xff byte")
-    run(
-        tree,
-        "-c",
-        "i18n.commitEncoding=utf-8",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-F",
-        "message",
-    )
+    encoded = ("-c", "i18n.commitEncoding=utf-8")
+    checkout.git(*encoded, "commit", "-q", "--allow-empty", "-F", "message")
     (found,) = git.history(tree, since).commits
     assert found.subject.startswith("bad ")
