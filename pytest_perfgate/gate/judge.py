@@ -171,6 +171,8 @@ class _Case:
 
     def follows_host(self, metric: Metric) -> bool:
         """Tell whether a time of the GPU's can only repeat what the latency says."""
+        if metric.name != DEVICE_TIME:
+            return False
         named = self.policy.names(metric.name)
         return follows_host(metric, self.sides.bound, named=named)
 
