@@ -12,15 +12,8 @@ import pytest
 from pytest_perfgate.gate.judge import judge_benchmark
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
-from pytest_perfgate.model import (
-    METRICS,
-    Baseline,
-    Outcome,
-    Plan,
-    RunStatistic,
-    RunSummary,
-    Session,
-)
+from pytest_perfgate.measured import METRICS, Plan
+from pytest_perfgate.model import Baseline, Outcome, RunStatistic, RunSummary, Session
 
 STATISTICS = {
     "latency": ("median", "floor", "p99"),

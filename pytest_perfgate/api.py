@@ -11,12 +11,11 @@ from pytest_perfgate.gate.judge import FreshPairs, judge_benchmark
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.summary import statistics_of
+from pytest_perfgate.measured import Metric, Plan
 from pytest_perfgate.model import (
     Baseline,
     Better,
     Judgement,
-    Metric,
-    Plan,
     Report,
     RunSummary,
     Session,

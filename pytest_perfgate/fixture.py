@@ -14,7 +14,7 @@ from pytest_perfgate.errors import NothingMeasured, UsageError
 if TYPE_CHECKING:
     from pytest_perfgate.measure.context import MeasureContext
     from pytest_perfgate.measure.seeding import Seeding
-    from pytest_perfgate.model import Measurement, Samples
+    from pytest_perfgate.measured import Measurement, Samples
     from pytest_perfgate.workloads.rounds import Rounds
     from pytest_perfgate.workloads.target import Target
 
@@ -339,7 +339,7 @@ class PerfGate:
             )
 
     def _hand_over(self, context: "MeasureContext") -> None:
-        from pytest_perfgate.model import HOT
+        from pytest_perfgate.measured import HOT
         from pytest_perfgate.workloads.record import record_only, with_records
 
         target = self._target(None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.model import CACHES, FLUSH, HOT
+from pytest_perfgate.measured import CACHES, FLUSH, HOT
 
 
 def cache_of(given: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_perfgate.errors import ProtocolError
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.store import decode_plan, encode_plan
 from pytest_perfgate.store.atomic import write_atomically
 

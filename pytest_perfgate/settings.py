@@ -17,7 +17,7 @@ from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import parse_budget, parse_limit
 from pytest_perfgate.interop import pytest_benchmark
 from pytest_perfgate.marker_values import cache_of, flag_of, names_of, table_of
-from pytest_perfgate.model import HOT, Plan
+from pytest_perfgate.measured import HOT, Plan
 from pytest_perfgate.options import MARKER_KEYWORDS, OPTIONS, Option
 
 MARKER = "perfgate"

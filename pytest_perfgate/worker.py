@@ -28,7 +28,8 @@ from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device, open_device
 from pytest_perfgate.measure.environment import fingerprint
 from pytest_perfgate.measure.tracing import active_tracer
-from pytest_perfgate.model import HOT, Measurement, Reason
+from pytest_perfgate.measured import HOT, Measurement
+from pytest_perfgate.model import Reason
 from pytest_perfgate.protocol import RecordWriter, Task
 from pytest_perfgate.settings import Settings, item_settings, resolve
 from pytest_perfgate.store import encode_environment, encode_measurement

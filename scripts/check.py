@@ -17,7 +17,15 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "pytest_perfgate"
-CORE = ("stats/*", "gate/*", "store/*", "model.py", "outcomes.py", "units.py")
+CORE = (
+    "stats/*",
+    "gate/*",
+    "store/*",
+    "model.py",
+    "measured.py",
+    "outcomes.py",
+    "units.py",
+)
 SESSIONS = "tests/plugin"
 WITH_THE_OTHERS = ("test_bisect.py", "test_canary.py", "test_base_imports.py")
 """Of the sessions: so many that both processes take about as long."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from pytest_perfgate.campaign.hub import Side
 from pytest_perfgate.campaign.ledger import Entry
 from pytest_perfgate.campaign.worker_process import WorkerEnd
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.protocol import Record
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_perfgate.gate.twins import disturbed_unequally
-from pytest_perfgate.model import Environment, Measurement, Plan, Reason
+from pytest_perfgate.measured import Measurement, Plan
+from pytest_perfgate.model import Environment, Reason
 from pytest_perfgate.protocol import Record
 from pytest_perfgate.settings import ItemSettings
 from pytest_perfgate.store import decode_environment, decode_measurement

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pytest_perfgate.campaign.attempts import Earlier, PastAttempts
 from pytest_perfgate.campaign.ledger import Entry, Ledger
 from pytest_perfgate.campaign.reference import Reference
-from pytest_perfgate.model import Measurement, RunSummary
+from pytest_perfgate.measured import Measurement
+from pytest_perfgate.model import RunSummary
 from pytest_perfgate.store.attempts import Evidence, conditions_of
 
 

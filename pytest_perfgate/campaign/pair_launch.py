@@ -11,7 +11,7 @@ from pytest_perfgate.campaign.launch import Half, Tree, WorkerLauncher
 from pytest_perfgate.campaign.pair_process import OnRecord, run_pair
 from pytest_perfgate.campaign.worker_process import WorkerEnd, run_worker
 from pytest_perfgate.measure.context import Agreement
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.protocol import Record
 from pytest_perfgate.store import decode_measurement
 from pytest_perfgate.units import format_value

@@ -11,14 +11,12 @@ from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.comparability import definitions
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.update import Recording, sketch, update_baseline
+from pytest_perfgate.measured import Measurement, Metric, Plan
 from pytest_perfgate.model import (
     Baseline,
     BenchmarkResult,
     Environment,
-    Measurement,
-    Metric,
     Outcome,
-    Plan,
     Reason,
     Session,
     Verdict,

@@ -11,10 +11,10 @@ from pytest_perfgate.gate.confirm import FreshPairs
 from pytest_perfgate.gate.counting import count_comparisons
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
+from pytest_perfgate.measured import Measurement
 from pytest_perfgate.model import (
     Baseline,
     Difference,
-    Measurement,
     Outcome,
     Reason,
     RunSummary,

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_perfgate.campaign.selection import file_of
 from pytest_perfgate.errors import BaselineError
-from pytest_perfgate.model import Baseline, BaselineFile, Environment, Plan
+from pytest_perfgate.measured import Plan
+from pytest_perfgate.model import Baseline, BaselineFile, Environment
 from pytest_perfgate.store import BaselineStore
 
 

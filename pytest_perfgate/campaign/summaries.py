@@ -10,7 +10,8 @@ from pytest_perfgate.gate.confirm import FreshPairs
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.summary import summarise
 from pytest_perfgate.gate.twins import disturbed_unequally, with_twin
-from pytest_perfgate.model import Baseline, Measurement, RunSummary, Session
+from pytest_perfgate.measured import Measurement
+from pytest_perfgate.model import Baseline, RunSummary, Session
 
 Measured = Mapping[int, Mapping[str, Measurement]]
 """By run number, then by benchmark id."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from pytest_perfgate.campaign.ledger import Entry
-from pytest_perfgate.model import Measurement
+from pytest_perfgate.measured import Measurement
 
 UNEQUAL_HALVES = "one half of the pair was disturbed more than the other"
 _USED = "used, for want of a quiet one, though disturbed"

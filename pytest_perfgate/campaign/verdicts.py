@@ -24,16 +24,13 @@ from pytest_perfgate.gate.judge import (
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.shift import effect_of, machine_wide_shift, under_shift
+from pytest_perfgate.measured import Measurement, Plan, Profile, SlowIterations
 from pytest_perfgate.model import (
     BenchmarkResult,
     Difference,
-    Measurement,
     Outcome,
-    Plan,
-    Profile,
     Reason,
     Shift,
-    SlowIterations,
     Verdict,
 )
 from pytest_perfgate.settings import Settings

@@ -20,11 +20,11 @@ from pytest_perfgate.gate.accepting import (
 )
 from pytest_perfgate.gate.grammar import is_for
 from pytest_perfgate.gate.update import sketch
+from pytest_perfgate.measured import Measurement
 from pytest_perfgate.model import (
     BaselineFile,
     BenchmarkResult,
     Environment,
-    Measurement,
     Reason,
     Report,
 )

@@ -23,16 +23,14 @@ from pytest_perfgate.gate.consistency import contradictions, records
 from pytest_perfgate.gate.evidence import Sides, collect, comparison, estimate, scale_of
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.update import Decision, Recording, update_baseline
+from pytest_perfgate.measured import METRICS, Metric, Plan
 from pytest_perfgate.model import (
-    METRICS,
     Baseline,
     BenchmarkResult,
     Difference,
     Environment,
     Judgement,
-    Metric,
     Outcome,
-    Plan,
     Reason,
     Report,
     RunSummary,

@@ -15,7 +15,8 @@ from pytest_perfgate.gate.host_bound import follows_host
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy, Gate
 from pytest_perfgate.gate.readings import Reading, State, read
-from pytest_perfgate.model import Baseline, Metric, Outcome, Reason, Session, Verdict
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Baseline, Outcome, Reason, Session, Verdict
 
 _SHOWN = Verdict(outcome=Outcome.SKIPPED, reason=Reason.NOT_GATED)
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_perfgate.model import METRICS, Metric
+from pytest_perfgate.measured import METRICS, Metric
 from pytest_perfgate.units import format_fraction, format_value
 
 DEFAULT_BUDGET = 0.05

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from pytest_perfgate.gate.bounds import Bar, is_faster, is_over
 from pytest_perfgate.gate.looks import Look
-from pytest_perfgate.model import Metric, RunSummary
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import RunSummary
 from pytest_perfgate.stats.interval import Estimate
 from pytest_perfgate.units import format_change
 

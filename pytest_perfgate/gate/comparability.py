@@ -3,14 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from pytest_perfgate.model import (
-    UNSTABLE,
-    Difference,
-    Environment,
-    Measurement,
-    Metric,
-    Plan,
-)
+from pytest_perfgate.measured import UNSTABLE, Measurement, Metric, Plan
+from pytest_perfgate.model import Difference, Environment
 
 _CLOCKS = ("mhz", "clock")
 _ABSENT = "not recorded"

@@ -5,7 +5,8 @@ from pytest_perfgate.gate.evidence import Sides
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy, Gate
 from pytest_perfgate.gate.shown import tail_or_why_not
-from pytest_perfgate.model import Baseline, Metric
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Baseline
 
 
 def count_comparisons(

@@ -11,7 +11,8 @@ from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.clocks import Clocks, compare_clocks
 from pytest_perfgate.gate.host_bound import Bound, compare_bounds
 from pytest_perfgate.gate.looks import Look
-from pytest_perfgate.model import Better, Comparison, Metric, RunStatistic, RunSummary
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Better, Comparison, RunStatistic, RunSummary
 from pytest_perfgate.stats.interval import (
     SPREAD_FLOOR,
     Estimate,

@@ -10,14 +10,8 @@ from pytest_perfgate.gate.readings import (
     inconclusive,
     plain_reading,
 )
-from pytest_perfgate.model import (
-    Better,
-    Comparison,
-    Metric,
-    Outcome,
-    Reason,
-    Verdict,
-)
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Better, Comparison, Outcome, Reason, Verdict
 from pytest_perfgate.units import format_value
 
 _ENOUGH_ALIKE = 3

@@ -15,17 +15,15 @@ from pytest_perfgate.gate.clocks import Clocks, compare_clocks
 from pytest_perfgate.gate.host_bound import Bound, compare_bounds
 from pytest_perfgate.gate.outputs import other_work
 from pytest_perfgate.gate.profiles import Listing, profile_clues
+from pytest_perfgate.measured import UNSTABLE, Metric, Profile
 from pytest_perfgate.model import (
-    UNSTABLE,
     Baseline,
     BenchmarkResult,
     Better,
     Clue,
     ClueKind,
     Explanation,
-    Metric,
     Outcome,
-    Profile,
     RunSummary,
 )
 from pytest_perfgate.units import format_fraction, format_value

@@ -15,7 +15,8 @@ from pytest_perfgate.gate.budgets import (
     is_share_of_time,
     is_statistic,
 )
-from pytest_perfgate.model import METRICS, Better, Metric
+from pytest_perfgate.measured import METRICS, Metric
+from pytest_perfgate.model import Better
 from pytest_perfgate.units import nearest_unit, parse_fraction, parse_quantity
 
 

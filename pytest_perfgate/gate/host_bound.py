@@ -8,7 +8,8 @@ began or ceased to is itself a change, and often the cause of one.
 from dataclasses import dataclass
 from statistics import median_low
 
-from pytest_perfgate.model import HOST_BOUND, Metric, RunSummary
+from pytest_perfgate.measured import HOST_BOUND, Metric
+from pytest_perfgate.model import RunSummary
 from pytest_perfgate.units import format_fraction
 
 DEVICE_TIME = "device_time"

@@ -38,10 +38,10 @@ from pytest_perfgate.gate.readings import (
 )
 from pytest_perfgate.gate.shown import shown, tail_or_why_not
 from pytest_perfgate.gate.stopping import gated_of, is_decided
+from pytest_perfgate.measured import Metric
 from pytest_perfgate.model import (
     Baseline,
     Judgement,
-    Metric,
     Outcome,
     Reason,
     RunSummary,

@@ -16,14 +16,8 @@ from pytest_perfgate.gate.evidence import Runs
 from pytest_perfgate.gate.looks import PLANNED, Look
 from pytest_perfgate.gate.policy import BenchmarkPolicy
 from pytest_perfgate.gate.readings import OF_ROUNDS, Reading, State, inconclusive
-from pytest_perfgate.model import (
-    Judgement,
-    Metric,
-    Outcome,
-    Reason,
-    RunStatistic,
-    Verdict,
-)
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Judgement, Outcome, Reason, RunStatistic, Verdict
 from pytest_perfgate.stats.interval import SPREAD_FLOOR, sample_mean
 from pytest_perfgate.stats.limits import (
     Bounds,

@@ -21,7 +21,7 @@ from pytest_perfgate.gate.grammar import (
     parse_budget,
     parse_limit,
 )
-from pytest_perfgate.model import Metric
+from pytest_perfgate.measured import Metric
 
 __all__ = [
     "BenchmarkPolicy",

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pytest_perfgate.model import Clue, ClueKind, OperatorUse
+from pytest_perfgate.measured import OperatorUse
+from pytest_perfgate.model import Clue, ClueKind
 from pytest_perfgate.units import format_duration
 
 GREW = {ClueKind.KERNEL: 1.05, ClueKind.OPERATOR: 1.25}

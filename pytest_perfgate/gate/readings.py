@@ -44,14 +44,8 @@ from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.trends import why_not_steady
 from pytest_perfgate.gate.wording import runs_text, tail_text
-from pytest_perfgate.model import (
-    Comparison,
-    Judgement,
-    Metric,
-    Outcome,
-    Reason,
-    Verdict,
-)
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Comparison, Judgement, Outcome, Reason, Verdict
 from pytest_perfgate.stats.interval import Estimate, half_width, runs_needed
 from pytest_perfgate.units import format_duration, format_value
 

@@ -27,14 +27,8 @@ from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.readings import Reading, State
 from pytest_perfgate.gate.wording import tail_text
-from pytest_perfgate.model import (
-    Comparison,
-    Judgement,
-    Metric,
-    Outcome,
-    Reason,
-    Verdict,
-)
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Comparison, Judgement, Outcome, Reason, Verdict
 from pytest_perfgate.stats.interval import detectable
 from pytest_perfgate.units import format_fraction
 

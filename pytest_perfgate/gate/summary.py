@@ -16,7 +16,8 @@ from pytest_perfgate.gate.budgets import (
     quantile_of,
     tail_samples,
 )
-from pytest_perfgate.model import Measurement, Metric, RunStatistic, RunSummary, Samples
+from pytest_perfgate.measured import Measurement, Metric, Samples
+from pytest_perfgate.model import RunStatistic, RunSummary
 from pytest_perfgate.stats.samples import (
     FloatArray,
     drift,

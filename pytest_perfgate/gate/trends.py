@@ -5,7 +5,8 @@ import statistics
 
 from pytest_perfgate.gate.evidence import Runs, Sides
 from pytest_perfgate.gate.policy import Gate
-from pytest_perfgate.model import Metric, RunSummary
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import RunSummary
 from pytest_perfgate.units import format_change
 
 DRIFT_SHARE = 0.25

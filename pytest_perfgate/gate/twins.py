@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_perfgate.model import Measurement, RunSummary, Samples, Twin
+from pytest_perfgate.measured import Measurement, Samples
+from pytest_perfgate.model import RunSummary, Twin
 from pytest_perfgate.stats.samples import FloatArray, quantile, standard_errors
 
 UNEQUAL = 0.3

@@ -5,17 +5,8 @@ from dataclasses import dataclass, field, replace
 from statistics import quantiles
 from typing import TypeVar
 
-from pytest_perfgate.model import (
-    Baseline,
-    Measurement,
-    Metric,
-    Outcome,
-    Plan,
-    Profile,
-    Reason,
-    Session,
-    Verdict,
-)
+from pytest_perfgate.measured import Measurement, Metric, Plan, Profile
+from pytest_perfgate.model import Baseline, Outcome, Reason, Session, Verdict
 
 V = TypeVar("V")
 

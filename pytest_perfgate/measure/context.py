@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pytest_perfgate.measure.compile_watch import BreakBook
 from pytest_perfgate.measure.device import Device
-from pytest_perfgate.model import HOT, Measurement, Plan
+from pytest_perfgate.measured import HOT, Measurement, Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

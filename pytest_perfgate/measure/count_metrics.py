@@ -2,7 +2,8 @@
 
 import sys
 
-from pytest_perfgate.model import UNSTABLE, Better, Metric
+from pytest_perfgate.measured import UNSTABLE, Metric
+from pytest_perfgate.model import Better
 
 _BYTES = frozenset({"bytes_h2d", "bytes_d2h", "peak_memory"})
 _DEFINITIONS = {

@@ -29,7 +29,7 @@ from pytest_perfgate.measure.profile import profile_of
 from pytest_perfgate.measure.profiling import ProfilerTaken, tracing
 from pytest_perfgate.measure.threads import Others, watching_threads
 from pytest_perfgate.measure.traces import CPU_MEMORY, CUDA_MEMORY, Trace
-from pytest_perfgate.model import Profile, Samples
+from pytest_perfgate.measured import Profile, Samples
 
 COSTLIEST_CALL_S = 5.0
 """Above it no counts are taken: they need about six more calls."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pytest_perfgate.measure.cgroup import Cgroup, own_cgroup
 from pytest_perfgate.measure.on_gpu import OnGpu
-from pytest_perfgate.model import Health
+from pytest_perfgate.measured import Health
 
 LOST_SHARE = 0.02
 """A block that lost more than this share of its wall time is disturbed."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pytest_perfgate.measure.xid import xid_text
-from pytest_perfgate.model import Health, Reason
+from pytest_perfgate.measured import Health
+from pytest_perfgate.model import Reason
 
 THROTTLED_SHARE = 0.005
 """A run that was throttled for more than this share of its time is not used."""

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_perfgate.model import HOST_BOUND
+from pytest_perfgate.measured import HOST_BOUND
 
 UNSEEN_SHARE = 0.02
 """So little of the latency is not seen in it; the CPU guard's own bound."""

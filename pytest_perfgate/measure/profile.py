@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from pytest_perfgate.measure.traces import COMPILED, Event, Trace
-from pytest_perfgate.model import OperatorUse, Profile
+from pytest_perfgate.measured import OperatorUse, Profile
 
 KEPT = 30
 _LONGEST_NAME = 120

@@ -9,7 +9,7 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import Agreement, MeasureContext, Pair
 from pytest_perfgate.measure.flushing import Flush
 from pytest_perfgate.measure.warming import MOST
-from pytest_perfgate.model import HOT
+from pytest_perfgate.measured import HOT
 
 BLOCK_S = 0.25
 TURN_S = 0.02

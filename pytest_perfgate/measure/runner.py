@@ -31,7 +31,7 @@ from pytest_perfgate.measure.recipe import Recipe, block_of, calibrate, each_ns,
 from pytest_perfgate.measure.settling import Inner, Request
 from pytest_perfgate.measure.slow import BlockEvidence, slow_iterations
 from pytest_perfgate.measure.warming import warm_up
-from pytest_perfgate.model import FLUSH, HOT, Health, SlowIterations
+from pytest_perfgate.measured import FLUSH, HOT, Health, SlowIterations
 
 COLLECT_S = 0.2
 """Garbage is collected after this much measured time, between blocks."""

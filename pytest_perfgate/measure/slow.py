@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_perfgate.gate.budgets import TAIL_IN_RUN, tail_samples
-from pytest_perfgate.model import SlowIteration, SlowIterations
+from pytest_perfgate.measured import SlowIteration, SlowIterations
 from pytest_perfgate.units import format_duration
 
 TIMES_P99 = 2

@@ -7,7 +7,8 @@ from statistics import fmean, geometric_mean
 from pytest_perfgate.gate.budgets import Budget, main_statistic
 from pytest_perfgate.gate.evidence import recorded_detectable
 from pytest_perfgate.gate.looks import Look
-from pytest_perfgate.model import Baseline, BenchmarkResult, Metric, Reason
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import Baseline, BenchmarkResult, Reason
 from pytest_perfgate.reports.update import Action, Update
 
 _ACTIONS = {

@@ -3,13 +3,8 @@
 from collections.abc import Iterator
 
 from pytest_perfgate.gate.explain import clue_text
-from pytest_perfgate.model import (
-    BenchmarkResult,
-    Clue,
-    ClueKind,
-    SlowIteration,
-    SlowIterations,
-)
+from pytest_perfgate.measured import SlowIteration, SlowIterations
+from pytest_perfgate.model import BenchmarkResult, Clue, ClueKind
 from pytest_perfgate.reports.advice import difference_text
 from pytest_perfgate.reports.words import counted
 from pytest_perfgate.units import format_duration

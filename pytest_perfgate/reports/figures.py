@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from pytest_perfgate.model import METRICS, BenchmarkResult, Judgement, Metric
+from pytest_perfgate.measured import METRICS, Metric
+from pytest_perfgate.model import BenchmarkResult, Judgement
 from pytest_perfgate.reports.escape import visible
 from pytest_perfgate.reports.words import allowed, change, counted, statistic_name
 from pytest_perfgate.units import (

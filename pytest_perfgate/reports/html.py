@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_perfgate.measured import FLUSH, METRICS, Metric
 from pytest_perfgate.model import (
-    FLUSH,
-    METRICS,
     BenchmarkResult,
     Environment,
     Judgement,
-    Metric,
     Report,
     RunSummary,
 )

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from pytest_perfgate.gate.budgets import is_tail
 from pytest_perfgate.gate.suite import exit_codes
+from pytest_perfgate.measured import Metric
 from pytest_perfgate.model import (
     BenchmarkResult,
     Better,
     Comparison,
     Judgement,
-    Metric,
     Outcome,
     Report,
     Verdict,

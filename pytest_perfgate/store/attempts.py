@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_perfgate.errors import BaselineCorrupt
-from pytest_perfgate.model import Baseline, Environment, Plan, RunSummary
+from pytest_perfgate.measured import Plan
+from pytest_perfgate.model import Baseline, Environment, RunSummary
 from pytest_perfgate.store.atomic import locked, unreachable, write_atomically
 from pytest_perfgate.store.codec import encode_plan, environment_digest
 from pytest_perfgate.store.codec_baseline import encode_baseline

@@ -18,20 +18,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     CACHES,
     HOT,
     METRICS,
     UNFIT,
-    Better,
-    Environment,
     Health,
     Measurement,
     Metric,
     Plan,
-    Reason,
     Samples,
 )
+from pytest_perfgate.model import Better, Environment, Reason
 from pytest_perfgate.store.codec_profile import decode_profile, encode_profile
 from pytest_perfgate.store.codec_slow import decode_slow, encode_slow
 from pytest_perfgate.store.fields import Json, Node, Scalar

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from pytest_perfgate.model import METRICS, Baseline, BaselineFile, Metric, Session
+from pytest_perfgate.measured import METRICS, Metric
+from pytest_perfgate.model import Baseline, BaselineFile, Session
 from pytest_perfgate.store.codec import (
     decode_environment,
     decode_metrics,

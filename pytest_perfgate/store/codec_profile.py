@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pytest_perfgate.model import OperatorUse, Profile
+from pytest_perfgate.measured import OperatorUse, Profile
 from pytest_perfgate.store.fields import Json, Node
 
 

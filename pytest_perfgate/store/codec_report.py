@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping
 
+from pytest_perfgate.measured import METRICS, Metric
 from pytest_perfgate.model import (
-    METRICS,
     BaseCode,
     BenchmarkResult,
     Comparison,
     Difference,
     Judgement,
-    Metric,
     Outcome,
     Reason,
     Report,

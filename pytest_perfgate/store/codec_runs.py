@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from pytest_perfgate.model import Metric, RunStatistic, RunSummary, Twin
+from pytest_perfgate.measured import Metric
+from pytest_perfgate.model import RunStatistic, RunSummary, Twin
 from pytest_perfgate.store.codec import number_of, present
 from pytest_perfgate.store.fields import Json, Node
 

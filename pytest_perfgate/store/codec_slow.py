@@ -1,6 +1,6 @@
 """Slow iterations to JSON and back."""
 
-from pytest_perfgate.model import SlowIteration, SlowIterations
+from pytest_perfgate.measured import SlowIteration, SlowIterations
 from pytest_perfgate.store.fields import Json, Node
 
 

@@ -11,7 +11,8 @@ from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.counters import NOTHING, Counted, Occasion, take_counts
 from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.runner import Outcome
-from pytest_perfgate.model import METRICS, Better, Measurement, Metric, Plan, Samples
+from pytest_perfgate.measured import METRICS, Measurement, Metric, Plan, Samples
+from pytest_perfgate.model import Better
 from pytest_perfgate.workloads.target import Target
 
 HOST_PEAK_MEMORY = Metric(

@@ -25,7 +25,7 @@ from pytest_perfgate.measure.health import Watch
 from pytest_perfgate.measure.recipe import BLOCK_S, TURN_S, turn_of
 from pytest_perfgate.measure.runner import COLLECT_S
 from pytest_perfgate.measure.seeding import Seeding
-from pytest_perfgate.model import ROUND_LATENCY, Measurement, Plan
+from pytest_perfgate.measured import ROUND_LATENCY, Measurement, Plan
 from pytest_perfgate.workloads.assembly import samples, torch_threads
 
 _LONGEST = 200

@@ -23,13 +23,7 @@ from pytest_perfgate.measure.lengthening import (
 from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, TURN_S, recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
-from pytest_perfgate.model import (
-    FLUSH,
-    METRICS,
-    Measurement,
-    Metric,
-    Samples,
-)
+from pytest_perfgate.measured import FLUSH, METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,

@@ -16,7 +16,7 @@ from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.recipe import recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
-from pytest_perfgate.model import METRICS, Measurement, Samples
+from pytest_perfgate.measured import METRICS, Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,

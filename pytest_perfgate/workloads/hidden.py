@@ -14,7 +14,7 @@ from pytest_perfgate.measure.device import Hidden
 from pytest_perfgate.measure.garbage import quiet_garbage
 from pytest_perfgate.measure.recipe import BLOCK_S
 from pytest_perfgate.measure.runner import Outcome
-from pytest_perfgate.model import Metric, Samples
+from pytest_perfgate.measured import Metric, Samples
 from pytest_perfgate.workloads.assembly import samples
 from pytest_perfgate.workloads.target import Target
 

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from pytest_perfgate.measure.counters import Counted
-from pytest_perfgate.model import HOST_BOUND
+from pytest_perfgate.measured import HOST_BOUND
 
 BUSY = 0.5
 """A GPU that works for this share of a call is not waiting for the host."""

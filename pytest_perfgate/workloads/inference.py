@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Pipelined
 from pytest_perfgate.measure.runner import Outcome
-from pytest_perfgate.model import Measurement, Samples
+from pytest_perfgate.measured import Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,

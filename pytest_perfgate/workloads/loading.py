@@ -18,7 +18,7 @@ from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.garbage import quiet_garbage
 from pytest_perfgate.measure.seeding import Seeding
-from pytest_perfgate.model import METRICS, Samples
+from pytest_perfgate.measured import METRICS, Samples
 from pytest_perfgate.workloads.assembly import describe, samples
 
 FIRST = 2

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from pytest_perfgate.errors import BadSample, UsageError
 from pytest_perfgate.measure.context import MeasureContext
-from pytest_perfgate.model import METRICS, Better, Measurement, Metric, Plan, Samples
+from pytest_perfgate.measured import METRICS, Measurement, Metric, Plan, Samples
+from pytest_perfgate.model import Better
 from pytest_perfgate.workloads.assembly import samples as checked
 from pytest_perfgate.workloads.assembly import torch_threads, workload_digest
 from pytest_perfgate.workloads.target import Target

@@ -19,7 +19,7 @@ from pytest_perfgate.measure.device import Device
 from pytest_perfgate.measure.recipe import recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Inner, Request
-from pytest_perfgate.model import METRICS, Measurement, Metric, Samples
+from pytest_perfgate.measured import METRICS, Measurement, Metric, Samples
 from pytest_perfgate.workloads.assembly import (
     Findings,
     assemble,

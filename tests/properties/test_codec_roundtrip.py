@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_perfgate import model
+from pytest_perfgate import measured, model
 from pytest_perfgate.store import (
     decode_measurement,
     encode_measurement,
@@ -59,7 +59,7 @@ environments = build(
     model.Environment, key=text, hardware=scalars, software=scalars, fake=st.booleans()
 )
 plans = build(
-    model.Plan,
+    measured.Plan,
     iterations=st.integers(1, 2**40),
     warmup=count,
     inner_loop=st.integers(1, 2**40),
@@ -68,22 +68,24 @@ plans = build(
     threads=maybe(whole),
     device=text,
     workload=text,
-    cache=st.sampled_from(model.CACHES),
+    cache=st.sampled_from(measured.CACHES),
 )
 own_metrics = build(
-    model.Metric,
-    name=st.text(min_size=1, max_size=8).filter(lambda name: name not in model.METRICS),
+    measured.Metric,
+    name=st.text(min_size=1, max_size=8).filter(
+        lambda name: name not in measured.METRICS
+    ),
     unit=st.sampled_from(("s", "B", "1", "1/s")) | text,
     better=st.sampled_from(model.Better),
     definition=text,
     exact=st.booleans(),
 )
 rates = st.sampled_from(("tokens/s", "steps/s")).map(
-    lambda unit: dataclasses.replace(model.METRICS["throughput"], unit=unit)
+    lambda unit: dataclasses.replace(measured.METRICS["throughput"], unit=unit)
 )
-metrics = own_metrics | rates | st.sampled_from(list(model.METRICS.values()))
+metrics = own_metrics | rates | st.sampled_from(list(measured.METRICS.values()))
 healths = build(
-    model.Health,
+    measured.Health,
     blocks=count,
     disturbed_blocks=count,
     cpu_share=maybe(number),
@@ -92,24 +94,24 @@ healths = build(
     steady=st.booleans(),
     evidence=texts,
     repeated_blocks=count,
-    unfit=maybe(st.sampled_from(sorted(model.UNFIT))),
+    unfit=maybe(st.sampled_from(sorted(measured.UNFIT))),
     device=mapping(number),
 )
 samples = build(
-    model.Samples,
+    measured.Samples,
     metric=metrics,
     values=st.lists(number, min_size=1, max_size=5).map(tuple),
 )
-uses = mapping(build(model.OperatorUse, count=count, self_s=from_zero))
+uses = mapping(build(measured.OperatorUse, count=count, self_s=from_zero))
 profiles = build(
-    model.Profile,
+    measured.Profile,
     operators=uses,
     kernels=uses,
     operators_s=from_zero,
     kernels_s=from_zero,
 )
 slow_iterations = build(
-    model.SlowIteration,
+    measured.SlowIteration,
     index=count,
     at_s=from_zero,
     value_s=from_zero,
@@ -121,7 +123,7 @@ slow_iterations = build(
 def slows(draw):
     worst = draw(st.lists(slow_iterations, min_size=1, max_size=2).map(tuple))
     drawn = build(
-        model.SlowIterations,
+        measured.SlowIterations,
         run=whole,
         beyond_s=from_zero,
         rule=text,
@@ -143,7 +145,7 @@ explanations = build(
     model.Explanation, lines=st.lists(clues, min_size=1, max_size=3).map(tuple)
 )
 measurements = build(
-    model.Measurement,
+    measured.Measurement,
     benchmark=text,
     nodeid=text,
     run=whole,
@@ -163,7 +165,7 @@ twins = build(model.Twin, log_ratio=number, se=from_zero)
 
 
 def values_of(metric):
-    if metric.name in model.METRICS:
+    if metric.name in measured.METRICS:
         return positive
     return from_zero if metric.unit == "B" else number
 

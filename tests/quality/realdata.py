@@ -10,15 +10,8 @@ from pytest_perfgate.gate.judge import FreshPairs, Look, judge_benchmark
 from pytest_perfgate.gate.looks import planned_looks
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.model import (
-    METRICS,
-    Baseline,
-    Measurement,
-    Plan,
-    RunStatistic,
-    Samples,
-    Session,
-)
+from pytest_perfgate.measured import METRICS, Measurement, Plan, Samples
+from pytest_perfgate.model import Baseline, RunStatistic, Session
 from tests.quality.engine import Runs
 
 CONTENDED = Path(__file__).parents[1] / "data" / "contended"

@@ -15,18 +15,8 @@ from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
 from pytest_perfgate.gate.update import Recording, update_baseline
-from pytest_perfgate.model import (
-    METRICS,
-    Baseline,
-    Measurement,
-    Metric,
-    Outcome,
-    Plan,
-    Reason,
-    RunStatistic,
-    Samples,
-    Session,
-)
+from pytest_perfgate.measured import METRICS, Measurement, Metric, Plan, Samples
+from pytest_perfgate.model import Baseline, Outcome, Reason, RunStatistic, Session
 from pytest_perfgate.units import format_change
 
 LATENCY = METRICS["latency"]

@@ -10,11 +10,10 @@ from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.shift import effect_of, machine_wide_shift, under_shift
 from pytest_perfgate.gate.update import Recording, update_baseline
+from pytest_perfgate.measured import METRICS, Plan
 from pytest_perfgate.model import (
-    METRICS,
     Baseline,
     Outcome,
-    Plan,
     Reason,
     RunStatistic,
     RunSummary,

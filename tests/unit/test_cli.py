@@ -8,13 +8,12 @@ import pytest
 
 from pytest_perfgate import __version__
 from pytest_perfgate.cli import main
+from pytest_perfgate.measured import METRICS, Plan
 from pytest_perfgate.model import (
-    METRICS,
     Baseline,
     BenchmarkResult,
     Environment,
     Outcome,
-    Plan,
     Reason,
     Report,
     RunStatistic,

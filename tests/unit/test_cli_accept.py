@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_perfgate.cli import main
-from pytest_perfgate.model import METRICS, Measurement, Outcome, Plan, Samples
+from pytest_perfgate.measured import METRICS, Measurement, Plan, Samples
+from pytest_perfgate.model import Outcome
 from pytest_perfgate.protocol import RecordWriter
 from pytest_perfgate.store import (
     BaselineStore,

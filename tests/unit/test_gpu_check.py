@@ -18,7 +18,7 @@ from pytest_perfgate.measure.flops import Flops
 from pytest_perfgate.measure.health import DeviceReading, GpuProcess
 from pytest_perfgate.measure.nvml import device_names
 from pytest_perfgate.measure.traces import Event, Trace
-from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Samples
+from pytest_perfgate.measured import METRICS, Health, Measurement, Plan, Samples
 from pytest_perfgate.store import encode_measurement
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu_check.py"

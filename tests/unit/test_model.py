@@ -2,24 +2,26 @@ import math
 
 import pytest
 
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     METRICS,
+    Health,
+    Metric,
+    Plan,
+    Samples,
+    SlowIteration,
+    SlowIterations,
+)
+from pytest_perfgate.model import (
     Baseline,
     Clue,
     ClueKind,
     Explanation,
-    Health,
     Judgement,
-    Metric,
     Outcome,
-    Plan,
     Reason,
     RunStatistic,
     RunSummary,
-    Samples,
     Session,
-    SlowIteration,
-    SlowIterations,
     Twin,
     Verdict,
 )

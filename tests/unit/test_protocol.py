@@ -7,7 +7,7 @@ import pytest
 
 from pytest_perfgate import protocol
 from pytest_perfgate.errors import ProtocolError
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.protocol import RecordReader, RecordWriter, Task, frame
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.settings import item_settings, resolve
 
 

@@ -7,14 +7,13 @@ import pytest
 from pytest_perfgate.campaign import explaining, git
 from pytest_perfgate.campaign.explaining import Explaining
 from pytest_perfgate.gate.explain import History
+from pytest_perfgate.measured import METRICS, Plan
 from pytest_perfgate.model import (
-    METRICS,
     Baseline,
     BenchmarkResult,
     Difference,
     Judgement,
     Outcome,
-    Plan,
     Reason,
     RunSummary,
     Session,

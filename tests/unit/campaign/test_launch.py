@@ -9,7 +9,7 @@ from pytest_perfgate.campaign import launch
 from pytest_perfgate.campaign.doors import Order
 from pytest_perfgate.campaign.launch import Invocation, WorkerLauncher, environment
 from pytest_perfgate.campaign.worker_process import WorkerEnd
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.protocol import TASK_VARIABLE, Task
 from pytest_perfgate.store import RunFolder
 

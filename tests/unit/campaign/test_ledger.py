@@ -9,7 +9,8 @@ from pytest_perfgate.campaign.ledger import (
     passed_strictly,
 )
 from pytest_perfgate.campaign.unused import discarded
-from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Reason, Samples
+from pytest_perfgate.measured import METRICS, Health, Measurement, Plan, Samples
+from pytest_perfgate.model import Reason
 from pytest_perfgate.settings import ItemSettings
 from pytest_perfgate.store import encode_measurement
 

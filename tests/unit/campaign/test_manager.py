@@ -7,7 +7,8 @@ from pytest_perfgate.campaign.ledger import ENDED_SESSION, Ledger
 from pytest_perfgate.campaign.manager import Campaign
 from pytest_perfgate.campaign.worker_process import WorkerEnd
 from pytest_perfgate.errors import MeasurementError
-from pytest_perfgate.model import METRICS, Health, Measurement, Plan, Reason, Samples
+from pytest_perfgate.measured import METRICS, Health, Measurement, Plan, Samples
+from pytest_perfgate.model import Reason
 from pytest_perfgate.settings import ItemSettings
 from pytest_perfgate.store import encode_measurement
 

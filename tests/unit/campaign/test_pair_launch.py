@@ -8,7 +8,7 @@ from pytest_perfgate.campaign import pair_launch
 from pytest_perfgate.campaign.doors import Order
 from pytest_perfgate.campaign.hub import Side
 from pytest_perfgate.campaign.pair_launch import PairLauncher
-from pytest_perfgate.model import Measurement, Metric, Plan, Samples
+from pytest_perfgate.measured import Measurement, Metric, Plan, Samples
 from pytest_perfgate.store import encode_measurement
 
 GIB = 2**30

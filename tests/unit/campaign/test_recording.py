@@ -1,19 +1,15 @@
 """What a session of baselines keeps besides its statistics."""
 
 from pytest_perfgate.campaign.recording import Occasion, _recording
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     METRICS,
-    BenchmarkResult,
     Measurement,
     OperatorUse,
-    Outcome,
     Plan,
     Profile,
-    Reason,
-    RunSummary,
     Samples,
-    Verdict,
 )
+from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, RunSummary, Verdict
 
 PROFILE = Profile(operators={"aten::mm": OperatorUse(count=1, self_s=0.5)})
 

@@ -4,11 +4,11 @@ import pytest
 
 from pytest_perfgate.campaign.shelf import Shelf, items_of
 from pytest_perfgate.errors import BaselineCorrupt
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.model import (
     Baseline,
     BaselineFile,
     Environment,
-    Plan,
     RunSummary,
     Session,
 )

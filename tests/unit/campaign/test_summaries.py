@@ -8,7 +8,7 @@ from pytest_perfgate.campaign import summaries as module
 from pytest_perfgate.campaign.ledger import Entry
 from pytest_perfgate.campaign.summaries import Summaries
 from pytest_perfgate.gate.policy import resolve_policy
-from pytest_perfgate.model import METRICS, Measurement, Plan, Samples
+from pytest_perfgate.measured import METRICS, Measurement, Plan, Samples
 
 
 def measured(run, value):

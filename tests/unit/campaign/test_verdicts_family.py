@@ -8,14 +8,8 @@ import pytest
 from pytest_perfgate.campaign.attempts import PastAttempts
 from pytest_perfgate.campaign.verdicts import Verdicts
 from pytest_perfgate.gate.policy import resolve_policy
-from pytest_perfgate.model import (
-    METRICS,
-    Baseline,
-    Plan,
-    RunStatistic,
-    RunSummary,
-    Session,
-)
+from pytest_perfgate.measured import METRICS, Plan
+from pytest_perfgate.model import Baseline, RunStatistic, RunSummary, Session
 from pytest_perfgate.settings import Pairing
 
 RUN = RunSummary(

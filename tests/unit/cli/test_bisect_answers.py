@@ -7,8 +7,8 @@ import pytest
 
 from pytest_perfgate.cli import bisect_answers as answers
 from pytest_perfgate.cli.bisection import Answer, Commit, Found, State, Step
+from pytest_perfgate.measured import METRICS
 from pytest_perfgate.model import (
-    METRICS,
     BenchmarkResult,
     Comparison,
     Judgement,

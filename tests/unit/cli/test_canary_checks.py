@@ -4,12 +4,11 @@ import pytest
 
 from pytest_perfgate.cli import canary_checks as checks
 from pytest_perfgate.cli.canary_checks import Response
+from pytest_perfgate.measured import METRICS, Metric
 from pytest_perfgate.model import (
-    METRICS,
     BenchmarkResult,
     Comparison,
     Judgement,
-    Metric,
     Outcome,
     Reason,
     Report,

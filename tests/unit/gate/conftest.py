@@ -8,15 +8,8 @@ import pytest
 from pytest_perfgate.gate.judge import judge_benchmark
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
-from pytest_perfgate.model import (
-    METRICS,
-    Baseline,
-    Metric,
-    Plan,
-    RunStatistic,
-    RunSummary,
-    Session,
-)
+from pytest_perfgate.measured import METRICS, Metric, Plan
+from pytest_perfgate.model import Baseline, RunStatistic, RunSummary, Session
 
 KNOWN = {
     **METRICS,

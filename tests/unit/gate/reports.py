@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from pytest_perfgate.gate.legs import Part
+from pytest_perfgate.measured import METRICS
 from pytest_perfgate.model import (
-    METRICS,
     BenchmarkResult,
     Comparison,
     Environment,

@@ -13,17 +13,13 @@ from pytest_perfgate.gate.accepting import (
 )
 from pytest_perfgate.gate.budgets import Budget
 from pytest_perfgate.gate.update import sketch
+from pytest_perfgate.measured import METRICS, Measurement, Metric, Plan, Samples
 from pytest_perfgate.model import (
-    METRICS,
     Baseline,
-    Measurement,
-    Metric,
     Outcome,
-    Plan,
     Reason,
     RunStatistic,
     RunSummary,
-    Samples,
     Session,
     Verdict,
 )

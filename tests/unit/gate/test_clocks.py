@@ -10,7 +10,8 @@ from pytest_perfgate.gate.evidence import Sides
 from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import Gate
 from pytest_perfgate.gate.readings import State, read
-from pytest_perfgate.model import METRICS, Metric, Outcome, Reason
+from pytest_perfgate.measured import METRICS, Metric
+from pytest_perfgate.model import Outcome, Reason
 
 LAST = Look(final_runs=12)
 

@@ -8,7 +8,8 @@ from pytest_perfgate.gate.comparability import (
     compare_plans,
     difference_text,
 )
-from pytest_perfgate.model import METRICS, Better, Environment, Plan
+from pytest_perfgate.measured import METRICS, Plan
+from pytest_perfgate.model import Better, Environment
 
 MACHINE = Environment(
     key="nvidia-h200",

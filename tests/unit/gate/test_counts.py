@@ -6,17 +6,8 @@ import pytest
 
 from pytest_perfgate.gate.comparability import definitions, not_comparable
 from pytest_perfgate.gate.update import Recording, update_baseline
-from pytest_perfgate.model import (
-    METRICS,
-    Measurement,
-    Metric,
-    Outcome,
-    Plan,
-    Reason,
-    Samples,
-    Session,
-    Verdict,
-)
+from pytest_perfgate.measured import METRICS, Measurement, Metric, Plan, Samples
+from pytest_perfgate.model import Outcome, Reason, Session, Verdict
 
 OLD, NEW = "cpu torch 2.12.0", "cpu torch 2.13.0"
 

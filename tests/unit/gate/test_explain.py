@@ -6,9 +6,15 @@ import pytest
 
 from pytest_perfgate.gate.explain import Commit, History, clue_text, explain
 from pytest_perfgate.gate.profiles import MOST
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     METRICS,
     UNSTABLE,
+    Metric,
+    OperatorUse,
+    Plan,
+    Profile,
+)
+from pytest_perfgate.model import (
     Baseline,
     BenchmarkResult,
     Clue,
@@ -16,11 +22,7 @@ from pytest_perfgate.model import (
     Comparison,
     Difference,
     Judgement,
-    Metric,
-    OperatorUse,
     Outcome,
-    Plan,
-    Profile,
     Reason,
     RunStatistic,
     RunSummary,

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from pytest_perfgate.gate.family import q_values, with_q_values
+from pytest_perfgate.measured import METRICS
 from pytest_perfgate.model import (
-    METRICS,
     BenchmarkResult,
     Comparison,
     Judgement,

@@ -4,16 +4,15 @@ import pytest
 from pytest_perfgate.gate.judge import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     METRICS,
     ROUND_LATENCY,
     Measurement,
     Metric,
-    Outcome,
     Plan,
-    Reason,
     Samples,
 )
+from pytest_perfgate.model import Outcome, Reason
 
 FIRST = Look(index=0, last=False)
 

@@ -5,7 +5,8 @@ import pytest
 from pytest_perfgate.gate.counting import count_comparisons
 from pytest_perfgate.gate.judge import Look
 from pytest_perfgate.gate.policy import resolve_policy
-from pytest_perfgate.model import METRICS, ROUND_LATENCY, Metric, Outcome, Reason
+from pytest_perfgate.measured import METRICS, ROUND_LATENCY, Metric
+from pytest_perfgate.model import Outcome, Reason
 
 MEDIAN = "latency__median"
 FIRST = Look(index=0, last=False)

@@ -9,7 +9,7 @@ from pytest_perfgate.gate.policy import (
     parse_limit,
     resolve_policy,
 )
-from pytest_perfgate.model import METRICS, Metric
+from pytest_perfgate.measured import METRICS, Metric
 
 NODE = "benches/slow/bench_llm.py::bench_prefill[fp16-8]"
 

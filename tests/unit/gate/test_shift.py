@@ -7,16 +7,8 @@ import pytest
 
 from pytest_perfgate.gate.judge import BenchmarkJudgement
 from pytest_perfgate.gate.shift import effect_of, machine_wide_shift, under_shift
-from pytest_perfgate.model import (
-    METRICS,
-    Comparison,
-    Judgement,
-    Metric,
-    Outcome,
-    Reason,
-    Shift,
-    Verdict,
-)
+from pytest_perfgate.measured import METRICS, Metric
+from pytest_perfgate.model import Comparison, Judgement, Outcome, Reason, Shift, Verdict
 
 FLAG = Verdict(outcome=Outcome.REGRESSED, reason=Reason.FLAGGED)
 WITHIN = Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)

@@ -4,7 +4,7 @@ import pytest
 from pytest_perfgate.gate.budgets import SHARE
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     METRICS,
     ROUND_LATENCY,
     Health,

@@ -11,7 +11,7 @@ from pytest_perfgate.gate.looks import Look
 from pytest_perfgate.gate.policy import resolve_policy
 from pytest_perfgate.gate.summary import summarise
 from pytest_perfgate.gate.twins import disturbed_unequally, with_twin
-from pytest_perfgate.model import METRICS, Health, Measurement, Metric, Plan, Samples
+from pytest_perfgate.measured import METRICS, Health, Measurement, Metric, Plan, Samples
 
 LATENCY = METRICS["latency"]
 PLAN = Plan(iterations=6, warmup=0)

@@ -3,14 +3,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_perfgate.gate.update import Recording, update_baseline
-from pytest_perfgate.model import (
-    Outcome,
-    Plan,
-    Reason,
-    RunStatistic,
-    Session,
-    Verdict,
-)
+from pytest_perfgate.measured import Plan
+from pytest_perfgate.model import Outcome, Reason, RunStatistic, Session, Verdict
 
 
 @pytest.fixture

@@ -11,15 +11,14 @@ from werkzeug import Response
 from pytest_perfgate.cli import main
 from pytest_perfgate.cli.pull_request import Posting, post_comment
 from pytest_perfgate.github.sticky import State
+from pytest_perfgate.measured import METRICS, Plan
 from pytest_perfgate.model import (
-    METRICS,
     Baseline,
     BenchmarkResult,
     Comparison,
     Environment,
     Judgement,
     Outcome,
-    Plan,
     Reason,
     Report,
     RunStatistic,

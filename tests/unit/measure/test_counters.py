@@ -25,14 +25,8 @@ from pytest_perfgate.measure.counters import NOTHING, Occasion, take_counts
 from pytest_perfgate.measure.profiling import ProfilerTaken, Traced, trace_of
 from pytest_perfgate.measure.threads import Others
 from pytest_perfgate.measure.traces import read_trace
-from pytest_perfgate.model import (
-    BenchmarkResult,
-    Health,
-    Outcome,
-    Reason,
-    Session,
-    Verdict,
-)
+from pytest_perfgate.measured import Health
+from pytest_perfgate.model import BenchmarkResult, Outcome, Reason, Session, Verdict
 from pytest_perfgate.reports.failure import failure_text
 from pytest_perfgate.store import decode_measurement
 

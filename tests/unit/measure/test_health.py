@@ -11,7 +11,7 @@ from pytest_perfgate.measure.health import (
     judge_device,
     reason_words,
 )
-from pytest_perfgate.model import Health
+from pytest_perfgate.measured import Health
 
 
 def make(time_s, **fields):

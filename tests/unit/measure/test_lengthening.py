@@ -9,7 +9,7 @@ import pytest
 from pytest_perfgate.measure.context import Agreement
 from pytest_perfgate.measure.device import open_device
 from pytest_perfgate.measure.lengthening import calls_needed
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 from pytest_perfgate.workloads.call import measure_call
 from pytest_perfgate.workloads.target import Target
 from tests.streams import US, Gpu

@@ -8,7 +8,7 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.context import Agreement
 from pytest_perfgate.measure.recipe import FOR_P99, Recipe, calibrate, recipe
 from pytest_perfgate.measure.runner import drive, schedule
-from pytest_perfgate.model import Plan
+from pytest_perfgate.measured import Plan
 
 MS = 1_000_000
 

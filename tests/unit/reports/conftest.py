@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from pytest_perfgate.measured import METRICS, Metric, Plan
 from pytest_perfgate.model import (
-    METRICS,
     BenchmarkResult,
     Comparison,
     Difference,
     Environment,
     Judgement,
-    Metric,
     Outcome,
-    Plan,
     Reason,
     Report,
     RunStatistic,

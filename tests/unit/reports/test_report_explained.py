@@ -4,14 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_perfgate.model import (
-    Clue,
-    ClueKind,
-    Explanation,
-    Outcome,
-    SlowIteration,
-    SlowIterations,
-)
+from pytest_perfgate.measured import SlowIteration, SlowIterations
+from pytest_perfgate.model import Clue, ClueKind, Explanation, Outcome
 from pytest_perfgate.reports import comment, html, markdown, terminal
 from pytest_perfgate.reports.around import Links
 from pytest_perfgate.reports.explained import slow_lines, strongest

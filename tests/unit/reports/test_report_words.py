@@ -5,7 +5,8 @@ import math
 import pytest
 
 from pytest_perfgate.gate.suite import SEVERITY
-from pytest_perfgate.model import METRICS, ROUND_LATENCY, Outcome, Reason, Verdict
+from pytest_perfgate.measured import METRICS, ROUND_LATENCY
+from pytest_perfgate.model import Outcome, Reason, Verdict
 from pytest_perfgate.reports import words
 
 

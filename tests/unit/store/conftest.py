@@ -6,27 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from pytest_perfgate.model import (
+from pytest_perfgate.measured import (
     METRICS,
+    Health,
+    Measurement,
+    Metric,
+    OperatorUse,
+    Plan,
+    Profile,
+    Samples,
+)
+from pytest_perfgate.model import (
     Baseline,
     BaselineFile,
     BenchmarkResult,
     Comparison,
     Difference,
     Environment,
-    Health,
     Judgement,
-    Measurement,
-    Metric,
-    OperatorUse,
     Outcome,
-    Plan,
-    Profile,
     Reason,
     Report,
     RunStatistic,
     RunSummary,
-    Samples,
     Session,
     Shift,
     Verdict,

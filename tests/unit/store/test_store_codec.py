@@ -5,14 +5,8 @@ import math
 import pytest
 
 from pytest_perfgate.errors import BaselineCorrupt
-from pytest_perfgate.model import (
-    METRICS,
-    Metric,
-    Outcome,
-    Reason,
-    RunStatistic,
-    Samples,
-)
+from pytest_perfgate.measured import METRICS, Metric, Samples
+from pytest_perfgate.model import Outcome, Reason, RunStatistic
 from pytest_perfgate.store import (
     decode_environment,
     decode_measurement,

@@ -5,13 +5,8 @@ import json
 import pytest
 
 from pytest_perfgate.errors import BaselineCorrupt
-from pytest_perfgate.model import (
-    Clue,
-    ClueKind,
-    Explanation,
-    SlowIteration,
-    SlowIterations,
-)
+from pytest_perfgate.measured import SlowIteration, SlowIterations
+from pytest_perfgate.model import Clue, ClueKind, Explanation
 from pytest_perfgate.store import decode_measurement, encode_measurement
 from pytest_perfgate.store.codec_explanation import (
     decode_explanation,

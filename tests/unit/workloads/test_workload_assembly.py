@@ -6,7 +6,8 @@ import pytest
 from pytest_perfgate.errors import BadSample
 from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.runner import Outcome
-from pytest_perfgate.model import METRICS, Better, Health
+from pytest_perfgate.measured import METRICS, Health
+from pytest_perfgate.model import Better
 from pytest_perfgate.workloads.assembly import (
     describe,
     memory_samples,

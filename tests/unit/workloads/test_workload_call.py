@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from pytest_perfgate.errors import UsageError
-from pytest_perfgate.model import METRICS, Plan
+from pytest_perfgate.measured import METRICS, Plan
 from pytest_perfgate.workloads.call import bound, check_callable, measure_call
 
 MS = 1_000_000

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_perfgate.measure.context import Agreement
-from pytest_perfgate.model import Plan, Samples
+from pytest_perfgate.measured import Plan, Samples
 from pytest_perfgate.workloads.call import (
     DEVICE_PERIOD,
     METRICS,

@@ -9,7 +9,7 @@ from pytest_perfgate.errors import UsageError
 from pytest_perfgate.measure.counters import Counted
 from pytest_perfgate.measure.device import open_device
 from pytest_perfgate.measure.recipe import recipe
-from pytest_perfgate.model import Metric, Samples
+from pytest_perfgate.measured import Metric, Samples
 from pytest_perfgate.workloads import call as calls_module
 from pytest_perfgate.workloads import inference as inference_module
 from pytest_perfgate.workloads.call import measure_call

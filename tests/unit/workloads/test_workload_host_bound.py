@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_perfgate.measure.counters import NOTHING, Counted
-from pytest_perfgate.model import Metric, Samples
+from pytest_perfgate.measured import Metric, Samples
 from pytest_perfgate.workloads.host_bound import bound_remarks, enqueue_share
 
 TYPICAL_S = 0.001

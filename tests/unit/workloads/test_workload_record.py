@@ -3,7 +3,8 @@ import math
 import pytest
 
 from pytest_perfgate.errors import BadSample, UsageError
-from pytest_perfgate.model import METRICS, Better, Metric, Samples
+from pytest_perfgate.measured import METRICS, Metric, Samples
+from pytest_perfgate.model import Better
 from pytest_perfgate.workloads.call import measure_call
 from pytest_perfgate.workloads.record import record_only, recorded, with_records
 
