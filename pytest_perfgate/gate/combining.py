@@ -44,6 +44,14 @@ def combined(gated: Sequence[Judgement], *, stored: bool) -> Verdict:
     return Verdict(outcome=Outcome.UNCHANGED, reason=Reason.WITHIN_BUDGET)
 
 
+def not_earned(judgement: Judgement) -> Judgement:
+    """Call the gain of one statistic what it is where other work was done."""
+    if judgement.outcome is not Outcome.IMPROVED:
+        return judgement
+    verdict = replace(judgement.verdict, reason=Reason.CHANGED_WORK)
+    return replace(judgement, verdict=verdict)
+
+
 def earned(verdict: Verdict, other: str | None) -> Verdict:
     """Call a gain what it is where other work was done, as `other` says."""
     if other is None or verdict.outcome is not Outcome.IMPROVED:

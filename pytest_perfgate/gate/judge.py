@@ -10,7 +10,7 @@ from pytest_perfgate.gate.anchor import (
     settled,
 )
 from pytest_perfgate.gate.budgets import fits_unit
-from pytest_perfgate.gate.combining import combined, earned
+from pytest_perfgate.gate.combining import combined, earned, not_earned
 from pytest_perfgate.gate.comparability import (
     compare_metrics,
     difference_text,
@@ -337,7 +337,10 @@ def _conclude(
         [reading.judgement for reading in gated], stored=bool(case.stored)
     )
     return BenchmarkJudgement(
-        judgements=tuple(reading.judgement for reading in readings),
+        judgements=tuple(
+            one if other is None else not_earned(one)
+            for one in (reading.judgement for reading in readings)
+        ),
         verdict=earned(verdict, other),
         decided=decided,
         flagged=flagged,

@@ -47,6 +47,7 @@ def test_a_gain_with_another_output_is_other_work(make, sides, now, text):
     assert found.verdict.outcome is Outcome.IMPROVED
     assert found.verdict.reason is Reason.CHANGED_WORK
     assert found.verdict.detail == text
+    assert {one.verdict.reason for one in found.judgements} == {Reason.CHANGED_WORK}
     assert found.remarks == ()
 
 
