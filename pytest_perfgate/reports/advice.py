@@ -17,12 +17,14 @@ from pytest_perfgate.reports.words import GREEN, LOOKS
 
 UPDATE = "`pytest --perfgate --perfgate-update`"
 _MOST_FIELDS = 6
+_MOST_RUNS = 60
+"""Advised: beyond it a session takes hours, and the machine changes meanwhile."""
 _NEEDED_RUNS = re.compile(r"needs ([\d,]+) runs")
 
 _ACCEPT = f"if the change is wanted, record it with {UPDATE}"
 _TOO_NOISY = (
-    "more runs alone will not settle it: use a quieter machine, set a larger budget, "
-    "or record more baseline runs"
+    "more runs alone will not settle it: compare base and change side by side "
+    "(`--perfgate-against REF`), use a quieter machine, or set a larger budget"
 )
 
 _CLOCKS = (
@@ -221,15 +223,16 @@ def _advise(
 
 
 def _more_runs(results: tuple[BenchmarkResult, ...]) -> str:
-    known = [
-        runs for result in results if (runs := needed_runs(result.verdict)) is not None
-    ]
-    if not known:
+    """Name a number of runs that settles something; hundreds are no advice."""
+    needed = [needed_runs(result.verdict) for result in results]
+    within = [runs for runs in needed if runs is not None and runs <= _MOST_RUNS]
+    if not within:
         return _TOO_NOISY
-    most = max(known)
+    rest = len(needed) - len(within)
     return (
-        f"allow more runs (`--perfgate-runs 3:{most}`), use a quieter machine, "
+        f"allow more runs (`--perfgate-runs 3:{max(within)}`), use a quieter machine, "
         "or set a larger budget"
+        + (f"; more runs alone will not settle {rest} of them" if rest else "")
     )
 
 

@@ -51,14 +51,26 @@ def test_green_asks_for_nothing(make_result, outcome):
     assert advice(make_result("a", outcome)) == ""
 
 
-def test_the_most_runs_that_anything_needs(make_report, make_result):
-    results = [
-        make_result(f"{n}", Outcome.INCONCLUSIVE, detail=f"needs {n} runs")
-        for n in ("14", "9", "1,024")
+def noisy(make_result, *needed):
+    return [
+        make_result(n, Outcome.INCONCLUSIVE, detail=f"needs {n} runs") for n in needed
     ]
-    (step,) = next_steps(make_report(results))
+
+
+def test_the_most_runs_that_anything_needs(make_report, make_result):
+    (step,) = next_steps(make_report(noisy(make_result, "14", "9", "60")))
     assert step.count == 3
-    assert "`--perfgate-runs 3:1024`" in step.text
+    assert "`--perfgate-runs 3:60`" in step.text
+    assert "alone" not in step.text
+
+
+def test_what_needs_hundreds_of_runs_is_not_told_to_make_them(make_report, make_result):
+    (step,) = next_steps(make_report(noisy(make_result, "14", "61", "1,024")))
+    assert "`--perfgate-runs 3:14`" in step.text
+    assert step.text.endswith("more runs alone will not settle 2 of them")
+    (step,) = next_steps(make_report(noisy(make_result, "1,024")))
+    assert "--perfgate-runs" not in step.text
+    assert "--perfgate-against REF" in step.text
 
 
 def test_noise_without_a_number_of_runs_names_no_number(make_result):
