@@ -46,6 +46,16 @@ class _Change:
     def more(self) -> int:
         return self.new.count - self.old.count
 
+    @property
+    def weight_s(self) -> float:
+        """What the calls that came or went take, by what a call takes on both sides.
+
+        The difference of the times would have the noise of two single profiles in
+        it, which for short operators is all there is.
+        """
+        calls = self.old.count + self.new.count
+        return abs(self.more) * (self.old.self_s + self.new.self_s) / calls
+
 
 def profile_clues(
     kind: ClueKind, old: Listing, new: Listing, *, slowdown_s: float | None, told: bool
@@ -83,7 +93,7 @@ def _changes(old: Listing, new: Listing) -> Iterator[_Change]:
 
 def _by_calls(one: _Change) -> tuple[bool, float, int, str]:
     """Order what is called more often first, then by time, then by calls."""
-    return one.more < 0, -abs(one.grew_s), -abs(one.more), one.name
+    return one.more < 0, -one.weight_s, -abs(one.more), one.name
 
 
 def _grew(one: _Change, kind: ClueKind, slowdown_s: float | None) -> bool:
