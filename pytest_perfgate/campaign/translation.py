@@ -128,7 +128,7 @@ class Translation:
         """Translate a relative path, where the base starts elsewhere than it is meant."""
         meant = self.started / text
         inside = self.started.is_relative_to(self.candidate)
-        if not text or os.path.isabs(text) or not meant.exists():  # noqa: PTH117 (see below)
+        if not text or os.path.isabs(text) or not meant.exists():  # noqa: PTH117 (an empty text is no path)
             return None
         there = self.path(meant.resolve())
         if inside:  # the same words mean the same place, unless they lead out

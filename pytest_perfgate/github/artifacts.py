@@ -118,7 +118,12 @@ def report_in(archive: bytes, *, name: str, limit: int = LARGEST_REPORT) -> byte
                 raise _too_large(name, entry.file_size, limit)
             with opened.open(entry) as file:
                 data = file.read(limit + 1)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,  # so zipfile calls a compression that it does not know
+        EOFError,
+    ) as error:
         raise BadAnswer(
             f"the artifact {name} is no archive that can be read: {error}"
         ) from error

@@ -20,6 +20,7 @@ from pytest_perfgate.measure.lengthening import (
     TRIED,
     calls_needed,
 )
+from pytest_perfgate.measure.memory import MemoryUse
 from pytest_perfgate.measure.recipe import BLOCK_S, FEWEST, TURN_S, recipe
 from pytest_perfgate.measure.runner import Outcome, drive, schedule
 from pytest_perfgate.measure.settling import Request
@@ -31,7 +32,7 @@ from pytest_perfgate.workloads.assembly import (
     samples,
     workload_digest,
 )
-from pytest_perfgate.workloads.hidden import hidden_period
+from pytest_perfgate.workloads.hidden import Period, hidden_period
 from pytest_perfgate.workloads.host_bound import bound_remarks, enqueue_share
 from pytest_perfgate.workloads.outputs import output_of, output_remarks
 from pytest_perfgate.workloads.target import Target
@@ -255,6 +256,72 @@ def on_one_stream(
     return tuple(s for s in series if s is not spans), (text,)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What all passes over a callable brought, whatever it computes."""
+
+    outcome: Outcome
+    calls: Calls
+    piped: Pipelined | None
+    memory: MemoryUse
+    counts: Counted
+    period: Period
+
+    def findings(self, context: MeasureContext, target: Target) -> Findings:
+        """Put together what is the same for every callable; the workload is not."""
+        outcome, calls, counts = self.outcome, self.calls, self.counts
+        times, odd = on_one_stream(
+            latency_samples(target, outcome, calls), counts.kernels_busy_s
+        )
+        share = calls.enqueue_share(counts, typical_s=outcome.typical_s)
+        output = output_of(calls.result)
+        period, unhidden = self.period
+        return Findings(
+            series=(*times, *period),
+            workload="",
+            counted=counts,
+            output=output,
+            remarks=(
+                *sample_remarks(context, target, calls, times),
+                *bound_remarks(share),
+                *odd,
+                *unhidden,
+                *self.memory.remarks,
+                *output_remarks(output),
+            ),
+            enqueue_share=share,
+        )
+
+
+def make_calls(
+    context: MeasureContext,
+    target: Target,
+    call: Callable[[], object],
+    *,
+    of_a_model: bool = False,
+) -> Called:
+    """Make all passes: timed, with a full queue, and untimed ones after these.
+
+    Parameters
+    ----------
+    of_a_model : its memory is of interest, and its use of the GPU
+    """
+    outcome, calls = run_calls(context, target, call)
+    piped = queued(context, outcome, calls)
+    memory = context.device.peak_memory(calls.again) if of_a_model else MemoryUse()
+    counts = counted(context, outcome, call, of_a_model=of_a_model)
+    return Called(
+        outcome=outcome,
+        calls=calls,
+        piped=piped,
+        memory=memory,
+        counts=counts,
+        period=hidden_period(context, target, outcome, counts, call)
+        if context.hide_launch
+        else (period_samples(target, piped), ()),
+    )
+
+
 def measure_call(
     context: MeasureContext,
     target: Target,
@@ -263,32 +330,9 @@ def measure_call(
     kwargs: Mapping[str, object],
 ) -> tuple[Measurement, object]:
     """Measure any callable; returns the record and what it returned last."""
-    call = bound(function, args, kwargs)
-    outcome, calls = run_calls(context, target, call)
-    piped = queued(context, outcome, calls)
-    counts = counted(context, outcome, call)
-    period, unhidden = (
-        hidden_period(context, target, outcome, counts, call)
-        if context.hide_launch
-        else (period_samples(target, piped), ())
-    )
-    times, odd = on_one_stream(
-        latency_samples(target, outcome, calls), counts.kernels_busy_s
-    )
-    share = calls.enqueue_share(counts, typical_s=outcome.typical_s)
-    output = output_of(calls.result)
-    found = Findings(
-        series=(*times, *period),
+    made = make_calls(context, target, bound(function, args, kwargs))
+    found = replace(
+        made.findings(context, target),
         workload=workload_digest("call", *args, **kwargs),
-        counted=counts,
-        output=output,
-        remarks=(
-            *sample_remarks(context, target, calls, times),
-            *bound_remarks(share),
-            *odd,
-            *unhidden,
-            *output_remarks(output),
-        ),
-        enqueue_share=share,
     )
-    return assemble(context, target, outcome, found), calls.result
+    return assemble(context, target, made.outcome, found), made.calls.result

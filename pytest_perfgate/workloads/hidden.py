@@ -32,7 +32,7 @@ HIDDEN_PERIOD = Metric(
 _LAUNCHES = ("kernel_launches", "graph_launches", "copies_h2d", "copies_d2h")
 _WAITS = {"syncs": "waits for the GPU", "copies_pageable": "makes pageable copies"}
 
-Found = tuple[tuple[Samples, ...], tuple[str, ...]]
+Period = tuple[tuple[Samples, ...], tuple[str, ...]]
 """The period, or why there is none."""
 
 
@@ -42,7 +42,7 @@ def hidden_period(
     outcome: Outcome,
     counts: Counted,
     call: Callable[[], object],
-) -> Found:
+) -> Period:
     """Give what a call adds to a full queue that never waits for the host.
 
     Parameters
@@ -64,7 +64,7 @@ def hidden_period(
     return (samples(HIDDEN_PERIOD, periods, where=target.benchmark),), ()
 
 
-def _none(why: str) -> Found:
+def _none(why: str) -> Period:
     return (), (f"no device_period, since no launch can be hidden: {why}",)
 
 

@@ -3,33 +3,20 @@
 import contextlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_perfgate.measure.context import MeasureContext
 from pytest_perfgate.measure.device import Pipelined
 from pytest_perfgate.measure.runner import Outcome
 from pytest_perfgate.measured import Measurement, Samples
 from pytest_perfgate.workloads.assembly import (
-    Findings,
     assemble,
-    counted,
     memory_samples,
     queue_throughput,
     throughput,
     workload_digest,
 )
-from pytest_perfgate.workloads.call import (
-    bound,
-    latency_samples,
-    on_one_stream,
-    period_samples,
-    queued,
-    run_calls,
-    sample_remarks,
-)
-from pytest_perfgate.workloads.hidden import hidden_period
-from pytest_perfgate.workloads.host_bound import bound_remarks
-from pytest_perfgate.workloads.outputs import output_of, output_remarks
+from pytest_perfgate.workloads.call import bound, make_calls
 from pytest_perfgate.workloads.target import Target
 
 
@@ -71,41 +58,17 @@ def measure_inference(
     work: Work,
 ) -> tuple[Measurement, object]:
     """Measure latency, then (untimed) memory; returns the last output, too."""
-    call = bound(model, inputs, {})
     with inference_mode():
-        outcome, calls = run_calls(context, target, call)
-        piped = queued(context, outcome, calls)
-        memory = context.device.peak_memory(calls.again)
-        counts = counted(context, outcome, call, of_a_model=True)
-        period, unhidden = (
-            hidden_period(context, target, outcome, counts, call)
-            if context.hide_launch
-            else (period_samples(target, piped), ())
-        )
-    times, odd = on_one_stream(
-        latency_samples(target, outcome, calls), counts.kernels_busy_s
-    )
-    share = calls.enqueue_share(counts, typical_s=outcome.typical_s)
-    output = output_of(calls.result)
-    found = Findings(
+        made = make_calls(context, target, bound(model, inputs, {}), of_a_model=True)
+    found = made.findings(context, target)
+    found = replace(
+        found,
         series=(
-            *times,
-            *period,
-            *work.throughput(outcome, piped),
-            *memory_samples(memory),
+            *found.series,
+            *work.throughput(made.outcome, made.piped),
+            *memory_samples(made.memory),
         ),
         workload=workload_digest("inference", *inputs),
         batch_size=work.batch_size,
-        counted=counts,
-        output=output,
-        remarks=(
-            *sample_remarks(context, target, calls, times),
-            *bound_remarks(share),
-            *odd,
-            *unhidden,
-            *memory.remarks,
-            *output_remarks(output),
-        ),
-        enqueue_share=share,
     )
-    return assemble(context, target, outcome, found), calls.result
+    return assemble(context, target, made.outcome, found), made.calls.result

@@ -11,7 +11,6 @@ from pytest_perfgate.measure.device import open_device
 from pytest_perfgate.measure.recipe import recipe
 from pytest_perfgate.measured import Metric, Samples
 from pytest_perfgate.workloads import call as calls_module
-from pytest_perfgate.workloads import inference as inference_module
 from pytest_perfgate.workloads.call import measure_call
 from pytest_perfgate.workloads.hidden import HIDDEN_PERIOD
 from pytest_perfgate.workloads.inference import Work, measure_inference
@@ -32,10 +31,9 @@ def counting(monkeypatch):
             for name, value in counts.items()
             if value is not None
         )
-        for module in (calls_module, inference_module):
-            monkeypatch.setattr(
-                module, "counted", lambda *_, **__: Counted(series=series)
-            )
+        monkeypatch.setattr(
+            calls_module, "counted", lambda *_, **__: Counted(series=series)
+        )
 
     say()
     return say
