@@ -15,10 +15,11 @@ from pytest_perfgate.workloads.loading import (
     shapes,
 )
 from pytest_perfgate.workloads.training import Step, measure_training
+from tests.parts import Parts
 
 
-class Net:
-    """A model, an optimizer and a loss in one; keeps what it was trained on."""
+class Net(Parts):
+    """Keeps what it was trained on."""
 
     def __init__(self, log=None, loss=1.0):
         self.log = [] if log is None else log
@@ -27,15 +28,6 @@ class Net:
     def __call__(self, batch):
         self.log.append(batch)
         return self
-
-    def zero_grad(self, *, set_to_none):
-        pass
-
-    def backward(self):
-        pass
-
-    def step(self):
-        pass
 
     def detach(self):
         return self.loss(self.log[-1]) if callable(self.loss) else self.loss

@@ -6,27 +6,9 @@ from pytest_perfgate.workloads.call import measure_call
 from pytest_perfgate.workloads.generation import measure_generation
 from pytest_perfgate.workloads.rounds import Rounds
 from pytest_perfgate.workloads.training import Step, measure_training
+from tests.parts import Parts
 
 ITERATIONS = 1000  # of a millisecond: four blocks, one of which may be repeated
-
-
-class Parts:
-    """A model, an optimizer and a loss without torch."""
-
-    def __call__(self, x):
-        return x
-
-    def zero_grad(self, *, set_to_none):
-        pass
-
-    def backward(self):
-        pass
-
-    def step(self):
-        pass
-
-    def detach(self):
-        return 1.0
 
 
 def call(context, target):
